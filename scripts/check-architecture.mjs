@@ -1,6 +1,6 @@
 // @ts-check
-// Fails when an import points back in the order of the rooms or of the folders in them, when files import each other in a circle, or when a
-// room that must only decide does something.
+// Fails when an import points back in the order of the rooms or of the folders in them, when files import each other in a circle, when a
+// room that must only decide does something, or when a page shows another order of rooms.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -58,7 +58,7 @@ const reExports =
 /** @typedef {{ file: string, line: number, message: string }} Violation */
 
 /**
- * @param {string} root the folder that holds `src/`, and `docs/architecture.md` where there is one
+ * @param {string} root the folder that holds `src/`, and `docs/architecture.md` and `CONTRIBUTING.md` where they exist
  * @returns {Violation[]}
  */
 export function checkArchitecture(root) {
@@ -72,6 +72,7 @@ export function checkArchitecture(root) {
     ...checkFolders(src, files),
     ...checkCircles(src, files),
     ...checkPicture(root),
+    ...['CONTRIBUTING.md', join('docs', 'architecture.md')].flatMap((page) => checkLine(root, page)),
   ];
 }
 
@@ -164,6 +165,26 @@ function checkPicture(root) {
       .filter((room) => !real.includes(room))
       .map((room) => `the picture shows src/${room}/, which does not exist`),
   ].map((message) => ({ file, line, message }));
+}
+
+/** The order of rooms as pages show it: rooms of one row in braces. */
+export const orderLine = order
+  .map((row) => (row.length > 1 ? `{${row.join(', ')}}` : row.join()))
+  .join(' <- ');
+
+/**
+ * A page that shows the order of rooms shows the present one.
+ * @param {string} root
+ * @param {string} file
+ * @returns {Violation[]}
+ */
+function checkLine(root, file) {
+  if (!existsSync(join(root, file))) return [];
+  const text = readFileSync(join(root, file), 'utf8');
+  const shown = /\bkernel <- [^`\n]*/.exec(text);
+  if (shown === null) return [{ file, line: 1, message: `the order of rooms is missing: ${orderLine}` }];
+  if (shown[0].trimEnd() === orderLine) return [];
+  return [{ file, line: lineAt(text, shown.index), message: `the order of rooms is ${orderLine}` }];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -62,7 +62,7 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
   });
   const tally = { conflicts: 0 };
   const look = () => {
-    const { limit, lent, idle, pending, closing, waiting, totals } = pool.stats();
+    const { limit, inUse, idle, pending, closing, waiting, totals } = pool.stats();
     const { asked, answered, timedOut, cutOff } = load.tally;
     while ((opened[0] ?? Number.POSITIVE_INFINITY) < performance.now() - 1_000) opened.shift();
     const ofAge = agedReasons.reduce((sum, reason) => sum + totals.discarded[reason], 0);
@@ -74,7 +74,7 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
       ],
       server: 'DSQL',
       elapsedMs: events.elapsedMs,
-      counts: { limit, 'in use': lent, idle, opening: pending, closing, waiting },
+      counts: { limit, 'in use': inUse, idle, opening: pending, closing, waiting },
       max,
       sessions: dsql.connections,
       highestSessions: watch.highest,

@@ -56,13 +56,13 @@ export async function runDemo({ url, places, registry, show, cycles, speed, sign
 
   const events = new DemoEvents(pool.name);
   const look = () => {
-    const { limit, lent, idle, pending, closing, waiting, totals } = pool.stats();
+    const { limit, inUse, idle, pending, closing, waiting, totals } = pool.stats();
     return {
       title,
       places,
       server: 'PostgreSQL',
       elapsedMs: events.elapsedMs,
-      counts: { limit, 'in use': lent, idle, opening: pending, closing, waiting },
+      counts: { limit, 'in use': inUse, idle, opening: pending, closing, waiting },
       max,
       sessions: watch.seen.sessions,
       highestSessions: watch.seen.highest,

@@ -26,7 +26,7 @@ export const poolErrors = [
     means:
       "the caller's time was up; the message has the pool's numbers, its name and what it waits for, `cause` the last dial error if dialing fails",
     remedy:
-      'all `lent`: shorten what holds connections, or raise `max`. Many `being opened`: look at the server or `dialLimit`',
+      'all in use: shorten what holds connections, or raise `max`. Many being opened: look at the server or `dialLimit`',
   },
   {
     name: 'ReservoirEmptyError',

@@ -70,17 +70,25 @@ export function scanSource(source) {
 }
 
 /**
- * Every module that the source imports or re-exports, with the line it does so on.
+ * Every module that the source imports or re-exports, or names by `new URL()` for a thread or process, with the line it does so on.
  * @param {ScannedSource} scanned
  * @returns {{ specifier: string, line: number }[]}
  */
 export function findImports({ code, strings }) {
   const forms =
     /\b(?:import|export)\b[^'();]*?\bfrom\s*'(\d+)'|\bimport\s*'(\d+)'|\b(?:import|require)\s*\(\s*'(\d+)'/g;
-  return [...code.matchAll(forms)].map((match) => ({
+  const urls = /\bnew\s+URL\s*\(\s*'(\d+)'\s*,\s*import\s*\.\s*meta\s*\.\s*url\b/g;
+  /** @type {(match: RegExpExecArray) => { specifier: string, line: number }} */
+  const found = (match) => ({
     specifier: strings[Number(match[1] ?? match[2] ?? match[3])] ?? '',
     line: lineAt(code, match.index + match[0].length),
-  }));
+  });
+  // An address without a dot in front is relative all the same.
+  const modules = [...code.matchAll(urls)]
+    .map(found)
+    .filter(({ specifier }) => /\.[cm]?[jt]s$/.test(specifier))
+    .map(({ specifier, line }) => ({ specifier: specifier.replace(/^(?![.:\w]*:|\.)/, './'), line }));
+  return [...[...code.matchAll(forms)].map(found), ...modules];
 }
 
 /**

@@ -155,7 +155,7 @@ function pools(looks: MetricLooks): Finding[] {
   const saturated = looks.samples('headgate_pool_waiting').filter((series) => {
     const { service = '', pool = '' } = series.labels;
     const limit = looks.value('headgate_pool_limit', { service, pool }) ?? Number.POSITIVE_INFINITY;
-    const inUse = looks.value('headgate_pool_connections', { service, pool, state: 'lent' }) ?? 0;
+    const inUse = looks.value('headgate_pool_connections', { service, pool, state: 'in_use' }) ?? 0;
     const gaveUp = timeouts.find(({ labels }) => labels['service'] === service && labels['pool'] === pool);
     return (series.value > 0 || (gaveUp?.value ?? 0) > 0) && inUse >= limit;
   });

@@ -3,7 +3,7 @@
  *
  *     closed --failure--> closed, next dial after a backoff
  *     closed --the threshold's failure in a row--> open: no dial until the backoff is over
- *     open --backoff over--> half-open: one probe at a time --success--> closed
+ *     open --backoff over--> half_open: one probe at a time --success--> closed
  *                                                           \-failure--> open, longer
  *
  * While the breaker is open, a caller that no existing connection could serve fails at once instead of after its
@@ -13,8 +13,8 @@ import type { Random } from '../kernel/random.js';
 import { Backoff, type BackoffPolicy } from './backoff.js';
 import type { RefillCause } from './reasons.js';
 
-/** closed: dialing works; open: it keeps failing; half-open: one probe is allowed. */
-export type BreakerState = 'closed' | 'open' | 'half-open';
+/** closed: dialing works; open: it keeps failing; half_open: one probe is allowed. */
+export type BreakerState = 'closed' | 'open' | 'half_open';
 
 export interface BreakerPolicy extends BackoffPolicy {
   /** Failures in a row that open it. */
@@ -57,7 +57,7 @@ export class Breaker {
 
   state(now: number): BreakerState {
     if (this.#failures < this.#policy.threshold) return 'closed';
-    return now < this.retryAt ? 'open' : 'half-open';
+    return now < this.retryAt ? 'open' : 'half_open';
   }
 
   /** True if a dial may begin while `underWay` others are under way. */

@@ -22,7 +22,7 @@ export class Checkouts<C> {
   readonly #listener: PoolListener<C> | undefined;
   readonly #leakThreshold: number;
   readonly #findsLeaks: boolean;
-  #lent = 0;
+  #inUse = 0;
   /** Callers that share a connection that counts for another caller. */
   sharing = 0;
   /** The highest demand since it was last taken. Only a checkout and an arrival in the queue raise it. */
@@ -37,18 +37,18 @@ export class Checkouts<C> {
     this.#findsLeaks = this.#leakThreshold !== Number.POSITIVE_INFINITY;
   }
 
-  get lent(): number {
-    return this.#lent;
+  get inUse(): number {
+    return this.#inUse;
   }
 
   /** Connections in use, callers that wait for one, and callers that share one. */
   get demand(): number {
-    return this.#lent + this.#waiters.size + this.sharing;
+    return this.#inUse + this.#waiters.size + this.sharing;
   }
 
   /** Call after each arrival in the queue, with its size. */
   noteDemand(waiting: number): void {
-    const demand = this.#lent + waiting + this.sharing;
+    const demand = this.#inUse + waiting + this.sharing;
     if (demand > this.#demandPeak) this.#demandPeak = demand;
   }
 
@@ -67,10 +67,10 @@ export class Checkouts<C> {
     holder: unknown,
     waiting: number,
   ): void {
-    connection.state = 'lent';
+    connection.state = 'in_use';
     connection.generation++;
-    connection.lentAt = now;
-    this.#lent++;
+    connection.inUseSince = now;
+    this.#inUse++;
     this.noteDemand(waiting);
     this.#tally.acquired++;
     if (this.#findsLeaks) {
@@ -83,19 +83,19 @@ export class Checkouts<C> {
 
   /** The connection was released. */
   end(connection: PooledConnection<C>, now: number): void {
-    this.#lent--;
-    if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);
+    this.#inUse--;
+    if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.inUseSince);
   }
 
   /** The connection is taken away from its caller. */
   cutShort(connection: PooledConnection<C>): void {
     connection.isTakenAway = true;
-    this.#lent--;
+    this.#inUse--;
   }
 
   /** True if a release comes too late: a mistake, unless the connection was taken away, and then once. */
   isOver(connection: PooledConnection<C>, generation: number): boolean {
-    if (connection.state === 'lent' && connection.generation === generation) return false;
+    if (connection.state === 'in_use' && connection.generation === generation) return false;
     if (!connection.isTakenAway || connection.generation !== generation) throw new DoubleReleaseError();
     connection.isTakenAway = false;
     return true;
@@ -105,15 +105,15 @@ export class Checkouts<C> {
   reportLeaks(live: Iterable<PooledConnection<C>>, now: number): void {
     if (!this.#findsLeaks) return;
     for (const connection of live) {
-      if (connection.state !== 'lent' || connection.leakReported) continue;
-      const reportAt = connection.lentAt + this.#leakThreshold;
+      if (connection.state !== 'in_use' || connection.leakReported) continue;
+      const reportAt = connection.inUseSince + this.#leakThreshold;
       if (reportAt > now) {
         this.#wakeUp.by(reportAt);
         continue;
       }
       connection.leakReported = true;
       this.#tally.leaks++;
-      this.#listener?.leaked(connection, now - connection.lentAt);
+      this.#listener?.leaked(connection, now - connection.inUseSince);
     }
   }
 }

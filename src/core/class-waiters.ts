@@ -7,8 +7,8 @@ import { type CallerQueue, type Waiter, Waiters } from './waiters.js';
 
 /** Number of connections of each class, and its part. */
 export interface ClassCounts {
-  readonly regularLent: number;
-  readonly reservedLent: number;
+  readonly regularInUse: number;
+  readonly reservedInUse: number;
   readonly regularPart: number;
   readonly reservedPart: number;
 }
@@ -71,9 +71,9 @@ export class ClassWaiters<C> implements CallerQueue<C> {
   #next(): Waiters<C> {
     if (this.#reserved.size === 0) return this.#regular;
     if (this.#regular.size === 0) return this.#reserved;
-    const { regularLent, reservedLent, regularPart, reservedPart } = this.#counts;
-    const isRegularShort = regularLent < regularPart;
-    const isReservedShort = reservedLent < reservedPart;
+    const { regularInUse, reservedInUse, regularPart, reservedPart } = this.#counts;
+    const isRegularShort = regularInUse < regularPart;
+    const isReservedShort = reservedInUse < reservedPart;
     if (isRegularShort !== isReservedShort) return isRegularShort ? this.#regular : this.#reserved;
     const regular = this.#regular.first as Waiter<C>;
     const reserved = this.#reserved.first as Waiter<C>;

@@ -404,7 +404,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
 
   /** The socket of a connection in use is gone: its place is free, and the release that may follow does nothing. */
   lost(connection: PooledConnection<C>): void {
-    if (connection.state !== 'lent') return;
+    if (connection.state !== 'in_use') return;
     this.#checkouts.cutShort(connection);
     this.#connections.destroy(connection, 'broken');
     this.#pump();

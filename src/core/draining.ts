@@ -81,7 +81,7 @@ export class Draining<C> {
     this.#deadline = never;
     serving.failAll(() => new PoolClosedError(': its deadline passed before a connection was free'));
     for (const connection of [...connections.all()]) {
-      if (connection.state !== 'lent') continue;
+      if (connection.state !== 'in_use') continue;
       checkouts.cutShort(connection);
       connections.destroy(connection, 'drain_deadline');
     }

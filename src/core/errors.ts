@@ -105,7 +105,7 @@ export class ForeignReleaseError extends HeadgateError {
   constructor() {
     super(
       'HG_FOREIGN_RELEASE',
-      'This connection was not lent by this pool. Give it back to the pool it came from.',
+      'This connection is not from this pool. Give it back to the pool it came from.',
     );
   }
 }
@@ -129,10 +129,10 @@ export class ReadyTimeoutError extends HeadgateError {
 }
 
 function describe(counts: PoolCounts): string {
-  const { limit, lent, idle, checking, pending, closing, waiting } = counts;
+  const { limit, inUse, idle, checking, pending, closing, waiting } = counts;
   const checks = checking > 0 ? `, ${checking} being checked` : '';
   return (
-    `limit ${limit}: ${lent} in use, ${idle} idle${checks}, ${pending} being opened, ` +
+    `limit ${limit}: ${inUse} in use, ${idle} idle${checks}, ${pending} being opened, ` +
     `${closing} being closed; ${waiting} waiting`
   );
 }

@@ -177,7 +177,7 @@ export class LiveConnections<C> {
   broken(connection: PooledConnection<C>, error: Error, doubted?: (idle: C) => boolean): void {
     const { state } = connection;
     if (state === 'closing' || state === 'gone') return;
-    if (state === 'lent') connection.broken = error;
+    if (state === 'in_use') connection.broken = error;
     else {
       if (state === 'idle') this.idle.remove(connection);
       else this.#checking.remove(connection);
@@ -186,7 +186,7 @@ export class LiveConnections<C> {
     if (doubted !== undefined) this.#checkIdle(this.#clock.now(), ({ connection: c }) => doubted(c));
   }
 
-  /** None of them is lent before it has answered. */
+  /** None of them is given to a caller before it has answered. */
   #checkIdle(now: number, isMeant: (idle: PooledConnection<C>) => boolean): void {
     for (const connection of [...this.idle].filter(isMeant)) {
       // The answer to an earlier check may have changed what this one is doing.

@@ -2,7 +2,7 @@
 
 /** open: in service; paused: hands out nothing; draining: serves the queue and closes; closed: no connection left. */
 export type PoolState = 'open' | 'paused' | 'draining' | 'closed';
-/** The counts at one instant. `pending + live + closing <= limit`, and `live = idle + lent + checking`. */
+/** The counts at one instant. `pending + live + closing <= limit`, and `live = idle + inUse + checking`. */
 export interface PoolCounts {
   readonly limit: number;
   /** Being opened. */
@@ -14,7 +14,7 @@ export interface PoolCounts {
   /** Ready for the next caller. */
   readonly idle: number;
   /** In use. */
-  readonly lent: number;
+  readonly inUse: number;
   /** Undergoing a health check. */
   readonly checking: number;
   /** Callers in the queue. */

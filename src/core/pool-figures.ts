@@ -44,8 +44,8 @@ export class PoolFigures<C> {
     const { ledger, connections, checkouts, waiters } = this.#parts;
     const { limit, pending, live, closing } = ledger;
     const { idle, checking } = connections;
-    const { lent } = checkouts;
-    return { limit, pending, live, closing, idle: idle.size, lent, checking, waiting: waiters.size };
+    const { inUse } = checkouts;
+    return { limit, pending, live, closing, idle: idle.size, inUse, checking, waiting: waiters.size };
   }
 
   /** The cause for which waiters wait. Call it only while a caller waits. */

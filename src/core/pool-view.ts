@@ -28,8 +28,8 @@ export abstract class PoolView<C> {
     return this.parts.connections.idle.size;
   }
 
-  get lent(): number {
-    return this.parts.checkouts.lent;
+  get inUse(): number {
+    return this.parts.checkouts.inUse;
   }
 
   get waiting(): number {
@@ -107,9 +107,9 @@ export abstract class PoolView<C> {
    */
   isCrowdedWith(more: number): boolean {
     const { ledger, waiters, service, checkouts } = this.parts;
-    const { lent, sharing } = checkouts;
+    const { inUse, sharing } = checkouts;
     const isWhole = ledger.room === 0 && waiters.size === 0 && service.current === 'open';
-    return isWhole && lent + sharing + more >= ledger.live;
+    return isWhole && inUse + sharing + more >= ledger.live;
   }
 
   /** A caller shares a connection until `shareEnded()` without having been in the queue. */

@@ -5,13 +5,13 @@ import type { Slot } from './ledger.js';
 import type { DiscardReason } from './reasons.js';
 
 /**
- *     idle <-> lent
+ *     idle <-> in_use
  *     idle <-> checking
- *     idle, lent, checking --> closing --> gone
+ *     idle, in_use, checking --> closing --> gone
  *
  * Each of the first four states is also the list of the pool in which the connection stands.
  */
-export type ConnectionState = 'idle' | 'lent' | 'checking' | 'closing' | 'gone';
+export type ConnectionState = 'idle' | 'in_use' | 'checking' | 'closing' | 'gone';
 
 /** Only the engine changes fields other than the first five and `uncountedUses`. */
 export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapItem {
@@ -32,7 +32,7 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   /** Checkouts that do not count towards `maxUses`; incremented by the caller before it releases the connection. */
   uncountedUses = 0;
   idleSince = Number.NaN;
-  lentAt = Number.NaN;
+  inUseSince = Number.NaN;
   /** Time of the last proof that the connection works. */
   aliveAt = Number.NaN;
   /** Time by which its check or its closing must be over. */

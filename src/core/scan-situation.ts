@@ -23,8 +23,8 @@ export class PoolSituation<C> implements ScanSituation {
   get missing(): number {
     const { live, limit } = this.#ledger;
     const { idle, checking } = this.#connections;
-    const lent = live - idle.size - checking;
-    return Math.max(0, Math.min(this.#policy.minIdle, limit - lent) - idle.spares);
+    const inUse = live - idle.size - checking;
+    return Math.max(0, Math.min(this.#policy.minIdle, limit - inUse) - idle.spares);
   }
 
   /** Connections that could be opened beside existing and missing ones. */

@@ -105,14 +105,14 @@ export class StuckWatch<C> {
     const isLongAgo = now - this.#tellAgainAt > longestIntervalMs;
     this.#intervalMs = isLongAgo ? firstIntervalMs : Math.min(2 * this.#intervalMs, longestIntervalMs);
     this.#tellAgainAt = now + this.#intervalMs;
-    const held = [...connections.all()].filter(({ state }) => state === 'lent');
+    const held = [...connections.all()].filter(({ state }) => state === 'in_use');
     listener?.stuck?.({
       ...{ waits, waitedMs, now },
       cause: figures.waitCause(),
       state: service.current,
       counts: figures.counts(),
       failedDials: dialing.failures,
-      held: held.sort((a, b) => a.lentAt - b.lentAt),
+      held: held.sort((a, b) => a.inUseSince - b.inUseSince),
       lastError: dialing.lastError,
       seenAgain: this.#seenAgain,
       timedOut: tally.timedOut - this.#timedOutTold,

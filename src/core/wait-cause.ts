@@ -37,12 +37,12 @@ export interface WaitSigns {
 
 /** Call it only while a caller waits: a pool without waiters has no cause. */
 export function waitCause(signs: WaitSigns): WaitCause {
-  const { limit, lent, pending, live, closing } = signs.counts;
+  const { limit, inUse, pending, live, closing } = signs.counts;
   if (signs.state === 'paused') return 'paused';
   if (limit === 0) return 'no_limit';
   if (pending + live + closing >= limit) {
     if (pending > 0) return 'opening';
-    return lent > 0 && lent + closing >= limit ? 'in_use' : 'checking_or_closing';
+    return inUse > 0 && inUse + closing >= limit ? 'in_use' : 'checking_or_closing';
   }
   if (signs.isBreakerOpen) return 'breaker_open';
   if (signs.isBackingOff) return 'dial_failed';

@@ -25,7 +25,7 @@ export interface ShownPool extends ObservedPool {
   pause?(): void;
   resume?(): void;
   resize?(max: number): void;
-  /** Ages of the connections, and how long they may still be lent; Infinity: for ever. */
+  /** Ages of the connections, and the time for which they may still be used; Infinity: no end. */
   lives?(): Iterable<{ readonly ageMs: number; readonly remainingMs: number }>;
 }
 
@@ -93,7 +93,7 @@ export class PoolSource implements Source {
 
   observe(): Observation {
     const stats = this.#pool.stats();
-    const { totals, waiting, lent, idle, pending, checking, closing, longestWaitMs } = stats;
+    const { totals, waiting, inUse, idle, pending, checking, closing, longestWaitMs } = stats;
     this.#highestLimit = Math.max(this.#highestLimit, stats.limit);
     return {
       at: Date.now(),
@@ -103,10 +103,10 @@ export class PoolSource implements Source {
       pausedDatabases: [],
       budgets: [this.#budget(stats)],
       callers: {
-        ...{ active: lent, waiting, idle: 0, loggingIn: 0, limit: Number.POSITIVE_INFINITY },
+        ...{ active: inUse, waiting, idle: 0, loggingIn: 0, limit: Number.POSITIVE_INFINITY },
         longestWaitMs,
       },
-      connections: { opening: pending, idle, active: lent, checking, closing },
+      connections: { opening: pending, idle, active: inUse, checking, closing },
       counters: {
         queries: totals.acquired,
         transactions: 0,
@@ -136,13 +136,13 @@ export class PoolSource implements Source {
   }
 
   #budget(stats: Stats): BudgetRecord {
-    const { limit, peak, lent, idle, pending, checking, closing, waiting, longestWaitMs } = stats;
-    const held = lent + idle + pending + checking + closing;
+    const { limit, peak, inUse, idle, pending, checking, closing, waiting, longestWaitMs } = stats;
+    const held = inUse + idle + pending + checking + closing;
     const part = (user: string, count: number) => ({
       ...{ user, held: count, demand: count, share: count },
       ...{ weight: 1, recalled: 0, waitedMs: 0 },
     });
-    const inUse = { ...part('in use', lent), demand: lent + waiting, waitedMs: longestWaitMs };
+    const checkedOut = { ...part('in use', inUse), demand: inUse + waiting, waitedMs: longestWaitMs };
     return {
       name: this.name,
       parts: 'states',
@@ -153,14 +153,14 @@ export class PoolSource implements Source {
       peak,
       waiting,
       recalls: 0,
-      users: [inUse, part('ready', idle), part('opening', pending), part('closing', closing + checking)],
+      users: [checkedOut, part('ready', idle), part('opening', pending), part('closing', closing + checking)],
     };
   }
 
   #poolRecord(stats: Stats): PoolRecord {
-    const { lent, waiting, live, pending, closing, limit, longestWaitMs, waitCause, totals, state } = stats;
+    const { inUse, waiting, live, pending, closing, limit, longestWaitMs, waitCause, totals, state } = stats;
     return {
-      ...{ user: this.name, database: '', active: lent, waiting, idle: 0 },
+      ...{ user: this.name, database: '', active: inUse, waiting, idle: 0 },
       ...{ connections: live + pending + closing, limit, longestWaitMs },
       isPaused: state === 'paused',
       shortage: waitCause && shortages[waitCause],

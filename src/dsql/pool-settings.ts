@@ -81,7 +81,7 @@ export function completePoolOptions(
   return { poolOptions, rate, distributed };
 }
 
-/** No connection may still be lent when the server closes it. */
+/** No connection may still be in use when the server closes it. */
 export function checkLife(read: Pick<OptionReader, 'problem'>, poolOptions: PoolOptions): void {
   const { reservoir, maxLifetimeSeconds, maxLifetimeJitterSeconds } = poolOptions;
   const isReservoir = typeof reservoir === 'object';

@@ -7,8 +7,8 @@ import type {
   MetricOptions,
   Observable,
 } from '@opentelemetry/api';
-import type { BreakerState } from '../core/breaker.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import { breakerStates } from './pool-metric-table.js';
 import { TransactionInstruments } from './transaction-instruments.js';
 
 /** The stats of a pool, with `minIdle` where the pool keeps a minimum of idle connections. */
@@ -28,8 +28,6 @@ interface Reading {
 
 /** Seconds. Without a hint, SDKs use boundaries that suit milliseconds. */
 const timeBoundaries = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
-
-const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half-open'];
 
 export class PoolInstruments {
   readonly createTime: Histogram;

@@ -122,10 +122,10 @@ export class PoolLines {
   #foundEmpty(): void {
     const times = this.#droughts.add('empty');
     if (times === undefined) return;
-    this.#line('warn', 'Reservoir: nothing was ready', ({ minIdle, pending, lent }) => ({
+    this.#line('warn', 'Reservoir: nothing was ready', ({ minIdle, pending, inUse }) => ({
       target: minIdle,
       opening: pending,
-      in_use: lent,
+      in_use: inUse,
       times,
     }));
   }
@@ -136,9 +136,9 @@ export class PoolLines {
     this.#line(
       'warn',
       `${this.#who}: acquire timed out`,
-      ({ state, limit, lent, idle, pending, waiting }) => ({
+      ({ state, limit, inUse, idle, pending, waiting }) => ({
         waited: durationText(waitMs),
-        ...{ state, limit, in_use: lent, idle, opening: pending, waiting, times },
+        ...{ state, limit, in_use: inUse, idle, opening: pending, waiting, times },
       }),
     );
   }

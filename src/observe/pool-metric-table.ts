@@ -4,8 +4,8 @@ import type { PoolState } from '../core/pool-counts.js';
 import { discardReasons, refillCauses } from '../core/reasons.js';
 import type { MetricTable } from './metric-declaration.js';
 
-const connectionStates = ['opening', 'idle', 'lent', 'checking', 'closing'] as const;
-export const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half-open'];
+const connectionStates = ['opening', 'idle', 'in_use', 'checking', 'closing'] as const;
+export const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half_open'];
 export const poolStates: readonly PoolState[] = ['open', 'paused', 'draining', 'closed'];
 
 export const poolMetricTable = {
@@ -15,8 +15,8 @@ export const poolMetricTable = {
     labels: ['state'],
     words: connectionStates,
     help: 'Connections by what they are doing; together never more than the limit.',
-    normal: 'idle and lent; opening and closing for moments.',
-    bad: 'lent equals the limit for minutes.',
+    normal: 'idle and in_use; opening and closing for moments.',
+    bad: 'in_use equals the limit for minutes.',
     action: 'Release sooner, or raise max.',
   },
   headgate_pool_limit: {

@@ -6,10 +6,10 @@ const make = new FamilyMaker(poolMetricTable, 'pool');
 const seconds = 1_000;
 
 export const poolMetrics: readonly MetricFamily[] = [
-  make.numbers('headgate_pool_connections', ({ pending, idle, lent, checking, closing }) => ({
+  make.numbers('headgate_pool_connections', ({ pending, idle, inUse, checking, closing }) => ({
     opening: pending,
     idle,
-    lent,
+    in_use: inUse,
     checking,
     closing,
   })),

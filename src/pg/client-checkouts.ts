@@ -54,14 +54,14 @@ export class ClientCheckouts {
     const { connection } = pooled;
     const { client } = connection;
     if (connection.isRollingBack && pooled.generation === generation) throw new DoubleReleaseError();
-    if ((pooled.state === 'lent' || pooled.isTakenAway) && pooled.generation === generation) {
+    if ((pooled.state === 'in_use' || pooled.isTakenAway) && pooled.generation === generation) {
       client._poolUseCount = (client._poolUseCount ?? 0) + 1;
       if (this.#hears('release')) this.#events.tell('release', error, client);
       disown(connection);
       if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
     }
     // As in pg-pool, any truthy value condemns the client.
-    if (this.#onOpenTransaction === 'keep' || error || pooled.state !== 'lent')
+    if (this.#onOpenTransaction === 'keep' || error || pooled.state !== 'in_use')
       this.#comeBack(pooled, generation, error || undefined);
     else this.#endTransaction(pooled, generation);
   }

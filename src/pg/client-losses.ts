@@ -42,7 +42,7 @@ export class ClientLosses {
     }
     const { severity } = error as { severity?: string };
     connection.isEndedByServer = severity === 'FATAL' || severity === 'PANIC';
-    const isCheckedOut = pooled.state === 'lent';
+    const isCheckedOut = pooled.state === 'in_use';
     const { remoteAddress } = connection;
     const isSibling = (idle: PgConnection): boolean => idle.remoteAddress === remoteAddress;
     this.#engine.broken(pooled, error, isOfNetwork(error) ? isSibling : undefined);
@@ -59,7 +59,7 @@ export class ClientLosses {
   /** The `end` event of an open client: its socket is gone. What the pool itself has out, it gives back by itself. */
   ended(connection: PgConnection): void {
     const { client, pooled } = connection;
-    if (!connection.isHeldByCaller || pooled.state !== 'lent') return;
+    if (!connection.isHeldByCaller || pooled.state !== 'in_use') return;
     if (!client._ending) this.#warn(connection);
     this.#engine.lost(pooled);
   }

@@ -38,7 +38,7 @@ export class PgConnection {
     const { client, pooled } = this;
     const { generation } = pooled;
     return async () => {
-      if (pooled.state === 'lent' && pooled.generation === generation) client.release?.();
+      if (pooled.state === 'in_use' && pooled.generation === generation) client.release?.();
     };
   }
 }

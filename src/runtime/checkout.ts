@@ -55,7 +55,7 @@ export class Checkout<C> {
 
   /** Releases the connection, if that has not happened yet. */
   [Symbol.dispose](): void {
-    if (this.#pooled.state === 'lent' && this.#pooled.generation === this.#generation) this.release();
+    if (this.#pooled.state === 'in_use' && this.#pooled.generation === this.#generation) this.release();
   }
 
   /** Releases the connection, if that has not happened yet. */

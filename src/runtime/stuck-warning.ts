@@ -38,8 +38,8 @@ function reason<C>({ waits, cause, counts, failedDials }: StuckReport<C>): strin
     const failures = failedDials > 0 ? ` Dials that failed in a row: ${failedDials}.` : '';
     return `because the pool ${waitCauseTexts[cause]}.${remedies[cause] ?? ''}${failures}`;
   }
-  if (counts.lent > 0) {
-    const clients = counts.lent === 1 ? '1 connection' : `${counts.lent} connections`;
+  if (counts.inUse > 0) {
+    const clients = counts.inUse === 1 ? '1 connection' : `${counts.inUse} connections`;
     return `for ${clients} that nobody has released. Release them, or give end() a deadline.`;
   }
   return 'for connections that are being opened or closed.';
@@ -53,21 +53,21 @@ const remedies: Readonly<Partial<Record<WaitCause, string>>> = {
 };
 
 function numbers<C>({ state, counts }: StuckReport<C>): string {
-  const { limit, lent, idle, checking, pending, closing, waiting } = counts;
+  const { limit, inUse, idle, checking, pending, closing, waiting } = counts;
   return (
-    `state ${state}; limit ${limit}: ${lent} in use, ${idle} idle, ${checking} being checked, ` +
+    `state ${state}; limit ${limit}: ${inUse} in use, ${idle} idle, ${checking} being checked, ` +
     `${pending} being opened, ${closing} being closed; ${waiting} waiting`
   );
 }
 
 function* holders<C>({ held, now }: StuckReport<C>, words: StuckWords<C>): Iterable<string> {
   let areSomeUnknown = false;
-  for (const { id, connection, lentAt, holder } of held.slice(0, shownHolders)) {
+  for (const { id, connection, inUseSince, holder } of held.slice(0, shownHolders)) {
     const place = holder instanceof Error ? takenAt(holder) : undefined;
     areSomeUnknown ||= place === undefined;
     const about = words.describe(connection);
     const known = about === '' ? '' : ` (${about})`;
-    yield `connection ${id}${known}: in use for ${duration(now - lentAt)}${place === undefined ? '' : `, taken\n${place}`}`;
+    yield `connection ${id}${known}: in use for ${duration(now - inUseSince)}${place === undefined ? '' : `, taken\n${place}`}`;
   }
   if (held.length > shownHolders) yield `and ${held.length - shownHolders} more in use`;
   if (areSomeUnknown) yield words.placesHint;

@@ -82,11 +82,11 @@ export class Laws {
 
   check(process: JudgedProcess): void {
     const counts = process.pool.counts();
-    const { limit, pending, live, closing, idle, lent, checking, waiting } = counts;
+    const { limit, pending, live, closing, idle, inUse, checking, waiting } = counts;
     const total = pending + live + closing;
     if (total > limit) this.#tell('limit', process, counts, `${total} of ${limit}`);
-    if (live !== idle + lent + checking)
-      this.#tell('counts', process, counts, `${live} live are not ${idle + lent + checking}`);
+    if (live !== idle + inUse + checking)
+      this.#tell('counts', process, counts, `${live} live are not ${idle + inUse + checking}`);
     this.#checkBooks(process, counts);
     this.#checkSessions(process, counts, total);
     this.#checkHeldLeases(process, total);

@@ -31,7 +31,7 @@ export interface SimulationResult {
 export interface Samples {
   readonly timeMs: readonly number[];
   readonly ready: readonly number[];
-  readonly lent: readonly number[];
+  readonly inUse: readonly number[];
   readonly pending: readonly number[];
   readonly closing: readonly number[];
   readonly waiting: readonly number[];
@@ -117,7 +117,7 @@ export interface TenantSamples {
   /** Undefined: all those together who have no series of their own. */
   readonly tenant: string | undefined;
   /** Connections that its callers had, on average since the sample before. */
-  readonly lent: readonly number[];
+  readonly inUse: readonly number[];
   /** Goes up from the start. */
   readonly workCompleted: readonly number[];
   /** The tenant's fair share, where there is a budget. */

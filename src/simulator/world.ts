@@ -117,7 +117,7 @@ export class World {
 
   #happened(process: ServiceProcess): void {
     this.#laws.check(process);
-    if (process.pool.state !== 'open' && process.pool.lent === 0) this.#workload.noneServed(process);
+    if (process.pool.state !== 'open' && process.pool.inUse === 0) this.#workload.noneServed(process);
     const service = this.#byName.get(process.name) as Service;
     if (service.process === process) this.#fills.note(service);
   }

@@ -29,7 +29,7 @@ test('The breaker opens with the failure that reaches the threshold, then lets o
   for (let n = 0; n < 3; n++) one.failed(down, 0, 'connection_open');
   expect(one.state(199)).toBe('open');
   expect(one.allows(199, 0)).toBe(false);
-  expect(one.state(200)).toBe('half-open');
+  expect(one.state(200)).toBe('half_open');
   expect(one.allows(200, 0)).toBe(true);
   expect(one.allows(200, 1)).toBe(false);
 });

@@ -19,7 +19,7 @@ class Someone extends Waiter<object> {
 const never = Number.POSITIVE_INFINITY;
 
 function queueOf(...names: readonly string[]) {
-  const counts = { regularLent: 0, reservedLent: 0, regularPart: 8, reservedPart: 2 };
+  const counts = { regularInUse: 0, reservedInUse: 0, regularPart: 8, reservedPart: 2 };
   const queue = new ClassWaiters<object>(counts);
   for (const [at, name] of names.entries()) queue.add(new Someone(name, name.startsWith('R')), at, never);
   const next = (): string | undefined => (queue.shift() as Someone | undefined)?.name;
@@ -33,26 +33,26 @@ test('a queue of two classes serves in order of arrival while both have room in 
 
 test('a queue of two classes serves the class that has less than its part, however long the other has waited', () => {
   const { counts, next } = queueOf('R1', 'R2', 'a', 'b');
-  counts.reservedLent = 2;
+  counts.reservedInUse = 2;
   expect([next(), next()]).toEqual(['a', 'b']);
   expect(next()).toBe('R1');
 });
 
 test('a queue of two classes gives reserved work its part beside any number of regular callers', () => {
   const { counts, next } = queueOf('a', 'b', 'c', 'R1');
-  counts.regularLent = 8;
+  counts.regularInUse = 8;
   expect(next()).toBe('R1');
 });
 
 test('a queue of two classes serves in order of arrival while both have more than their part', () => {
   const { counts, next } = queueOf('R1', 'a');
-  Object.assign(counts, { regularLent: 8, reservedLent: 2 });
+  Object.assign(counts, { regularInUse: 8, reservedInUse: 2 });
   expect([next(), next()]).toEqual(['R1', 'a']);
 });
 
 test('a queue of two classes gives everything to a class that is alone', () => {
   const { counts, next } = queueOf('R1', 'R2');
-  counts.reservedLent = 20;
+  counts.reservedInUse = 20;
   expect([next(), next()]).toEqual(['R1', 'R2']);
 });
 

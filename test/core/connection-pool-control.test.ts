@@ -47,15 +47,15 @@ test('Resizing serves the queue when the limit grows', () => {
   expect(outcomes(callers)).toBe('granted granted waiting');
 });
 
-test('Resizing closes the longest idle first when the limit shrinks, and lent ones when they come back', () => {
+test('Resizing closes the longest idle first when the limit shrinks, and those in use when they come back', () => {
   const world = withIdle(4, { max: 4 });
-  const lent = world.mustTake();
+  const inUse = world.mustTake();
   world.pool.resize(1);
   expect(reasons(world)).toEqual({ over_limit: 3 });
   expect(world.pool.counts()).toMatchObject({ limit: 1, live: 1, closing: 3 });
   world.pool.resize(0);
-  lent.release();
-  expect(lent.socket.reason).toBe('over_limit');
+  inUse.release();
+  expect(inUse.socket.reason).toBe('over_limit');
 });
 
 test('Resizing approves nothing until enough has closed', () => {
@@ -122,7 +122,7 @@ test('Draining opens connections for those who wait, and gives up those that nob
   expect(world.server.sockets.size).toBe(0);
 });
 
-test('Draining at its deadline refuses the queue and destroys what is still lent; a release after that is no mistake', () => {
+test('Draining at its deadline refuses the queue and destroys what is still in use; a release after that is no mistake', () => {
   const world = withIdle(1, { max: 1 });
   const holder = world.mustTake();
   const queued = world.ask();
@@ -182,7 +182,7 @@ test('A pool is crowded when as many callers as it has connections use or share 
   const { pool } = world;
   expect(pool.isCrowdedWith(2)).toBe(false);
   expect(pool.isCrowdedWith(3)).toBe(true);
-  const lent = world.mustTake();
+  const inUse = world.mustTake();
   expect(pool.isCrowdedWith(1)).toBe(false);
   pool.shareBegan();
   expect(pool.isCrowdedWith(1)).toBe(true);
@@ -193,7 +193,7 @@ test('A pool is crowded when as many callers as it has connections use or share 
   expect(pool.isCrowdedWith(0)).toBe(true);
   world.askMany(1);
   expect(pool.isCrowdedWith(0)).toBe(false);
-  lent.release();
+  inUse.release();
 });
 
 test('A pool is crowded not while it may open connections or is paused', () => {

@@ -37,7 +37,7 @@ test('Retirement never closes for idleness what is in use', () => {
   const world = withIdle(1, { max: 1, idleTimeout: '30s', maxLifetime: 0 });
   const lease = world.mustTake();
   world.advance(10 * minute);
-  expect(lease.socket.place).toBe('lent');
+  expect(lease.socket.place).toBe('in_use');
 });
 
 test('Retirement replaces an old spare before its end when there is room: make before break', () => {
@@ -78,7 +78,7 @@ test('Retirement lets a borrower finish with a connection that reached its end, 
   const world = withIdle(1, { max: 1, maxLifetime: '1m', maxLifetimeJitter: 0 });
   const lease = world.mustTake();
   world.advance(5 * minute);
-  expect(lease.socket.place).toBe('lent');
+  expect(lease.socket.place).toBe('in_use');
   lease.release();
   expect(lease.socket.reason).toBe('max_lifetime');
 });
@@ -127,12 +127,12 @@ test('Retirement closes a connection that was used as often as it may', () => {
   expect(next.socket.id).toBe(2);
 });
 
-test('Retirement closes what comes back with an error, and what broke while it was lent', () => {
+test('Retirement closes what comes back with an error, and what broke while it was in use', () => {
   const world = withIdle(2, { max: 2 });
   const [bad, broken] = [world.mustTake(), world.mustTake()];
   bad.release(new Error('protocol out of step'));
   broken.socket.breakDown();
-  expect(broken.socket.place).toBe('lent');
+  expect(broken.socket.place).toBe('in_use');
   broken.release();
   expect([bad.socket.reason, broken.socket.reason]).toEqual(['released_with_error', 'broken']);
 });
@@ -339,7 +339,7 @@ test('The breaker opens after the failures in a row, probes with one dial at a t
   const waiting = world.ask();
   expect(waiting.error).toBeInstanceOf(ConnectFailedError);
   world.advance(1_000);
-  expect(world.pool.stats().breaker).toBe('half-open');
+  expect(world.pool.stats().breaker).toBe('half_open');
   const probing = world.askMany(4);
   expect(world.server.opening).toBe(1);
   isDown = false;
@@ -436,18 +436,18 @@ test('Numbers that are adjusted hold for the connections that there are, and non
   expect(world.server.dialed).toBe(4);
 });
 
-test('Numbers that are adjusted can be those of which connection is lent first, and how often', () => {
+test('Numbers that are adjusted can be those of which connection is taken first, and how often', () => {
   const world = withIdle(3, { max: 3, idleTimeout: 0, maxLifetime: 0 });
-  const lentFirst = (): number => {
+  const takenFirst = (): number => {
     const lease = world.mustTake();
     lease.release();
     return [...world.server.sockets].indexOf(lease.socket) + 1;
   };
-  expect([lentFirst(), lentFirst()]).toEqual([3, 3]);
+  expect([takenFirst(), takenFirst()]).toEqual([3, 3]);
   world.pool.adjust({ ...world.pool.policy, idleOrder: 'fifo' });
-  expect([lentFirst(), lentFirst(), lentFirst()]).toEqual([1, 2, 3]);
+  expect([takenFirst(), takenFirst(), takenFirst()]).toEqual([1, 2, 3]);
   world.pool.adjust({ ...world.pool.policy, maxUses: 1 });
-  lentFirst();
+  takenFirst();
   expect(world.pool.live).toBe(2);
 });
 

@@ -33,9 +33,9 @@ test('Taking and giving back refuses a second release, and one that names an ear
   const present = world.mustTake();
   expect(present.pooled).toBe(earlier.pooled);
   expect(() => earlier.release()).toThrow(DoubleReleaseError);
-  expect(world.pool.counts()).toMatchObject({ lent: 1, idle: 0 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 1, idle: 0 });
   present.release();
-  expect(world.pool.counts()).toMatchObject({ lent: 0, idle: 1 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 0, idle: 1 });
 });
 
 test('Taking and giving back lends the one used last (lifo), which lets the others grow idle', () => {
@@ -178,7 +178,7 @@ test('Growth opens one more for each caller for whom none is on its way', () => 
   expect(world.pool.pending).toBe(3);
   const [one] = world.server.dials;
   one?.succeed();
-  expect(world.pool.counts()).toMatchObject({ pending: 2, lent: 1, waiting: 2 });
+  expect(world.pool.counts()).toMatchObject({ pending: 2, inUse: 1, waiting: 2 });
 });
 
 test('Growth opens one for one caller even when the dialer answers at once', () => {
@@ -261,9 +261,9 @@ test('Leaks are reported once, with who holds it and for how long, and the holde
   expect(world.leaks).toEqual([
     { socket: leaked.socket, generation: leaked.generation, holder: 'the nightly report', heldMs: 10_000 },
   ]);
-  expect(world.pool.counts()).toMatchObject({ lent: 1 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 1 });
   leaked.release();
-  expect(world.pool.counts()).toMatchObject({ lent: 0, idle: 2 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 0, idle: 2 });
   expect(world.pool.stats().totals.leaks).toBe(1);
 });
 
@@ -279,12 +279,12 @@ test('A connection that the pool itself uses is no leak, and its user can ask wh
   expect(lease.socket.reason).toBe('max_lifetime');
 });
 
-test('Counting keeps live = idle + lent + checking, and the highest total there ever was', () => {
+test('Counting keeps live = idle + inUse + checking, and the highest total there ever was', () => {
   const world = withIdle(3, { max: 3, checkAfterIdle: '1s' });
   world.advance(2_000);
   world.take();
-  const { live, idle, lent, checking } = world.pool.counts();
-  expect({ live, idle, lent, checking }).toEqual({ live: 3, idle: 2, lent: 0, checking: 1 });
+  const { live, idle, inUse, checking } = world.pool.counts();
+  expect({ live, idle, inUse, checking }).toEqual({ live: 3, idle: 2, inUse: 0, checking: 1 });
   world.pool.resize(1);
   world.advance(minute);
   expect(world.pool.stats()).toMatchObject({ peak: 3, live: 1 });

@@ -69,13 +69,13 @@ const modes: [string, PolicyOptions][] = [
 ];
 
 describe.each(modes)('The demand of %s', (_, options) => {
-  test('is what is lent and what is waited for, at its highest, and then begins with what there is', () => {
+  test('is what is in use and what is waited for, at its highest, and then begins with what there is', () => {
     const world = new VirtualWorld(options);
     expect(world.pool.takeDemandPeak()).toBe(0);
     const callers = world.askMany(6);
     expect(world.pool.demand).toBe(6);
     world.advance(dialMs);
-    expect([world.pool.lent, world.pool.waiting]).toEqual([4, 2]);
+    expect([world.pool.inUse, world.pool.waiting]).toEqual([4, 2]);
     for (const caller of callers.slice(0, 3)) caller.release();
     callers[5]?.release();
     expect(world.pool.demand).toBe(2);
@@ -110,9 +110,9 @@ describe.each(modes)('The demand of %s', (_, options) => {
         // The first dials begin before the world is complete.
         let watched: VirtualWorld | undefined;
         const look = (): void => {
-          if (watched !== undefined) highest = Math.max(highest, watched.pool.lent + watched.pool.waiting);
+          if (watched !== undefined) highest = Math.max(highest, watched.pool.inUse + watched.pool.waiting);
         };
-        const witness = { dialBegun: look, dialFailed: look, discarded: look, lent: look, failed: look };
+        const witness = { dialBegun: look, dialFailed: look, discarded: look, taken: look, failed: look };
         const world = new VirtualWorld(options, { witness });
         watched = world;
         for (const [what, which] of script) {
@@ -127,7 +127,7 @@ describe.each(modes)('The demand of %s', (_, options) => {
           look();
           if (what !== 'look') continue;
           expect(world.pool.takeDemandPeak()).toBe(highest);
-          highest = world.pool.lent + world.pool.waiting;
+          highest = world.pool.inUse + world.pool.waiting;
         }
         expect(world.pool.takeDemandPeak()).toBe(highest);
       }),

@@ -43,7 +43,7 @@ class Scene {
 
   lend(pooled: Pooled): void {
     this.idle.remove(pooled);
-    pooled.state = 'lent';
+    pooled.state = 'in_use';
   }
 
   /** Scans at every time at which the scanner wants to, until `until`. */
@@ -99,13 +99,13 @@ test('The scanner discards what is inside the guard window, and what it finds pa
   expect([...scene.idle].map(({ id }) => id)).toEqual([3]);
 });
 
-test('The scanner does not touch a connection that is lent, however old, and does not look at it again', () => {
+test('The scanner does not touch a connection that is in use, however old, and does not look at it again', () => {
   const scene = new Scene();
   const old = scene.open(2_000);
   scene.lend(old);
   scene.scan(3_000);
   expect(scene.discarded).toEqual([]);
-  expect(old).toMatchObject({ state: 'lent', expiring: true, heapIndex: -1 });
+  expect(old).toMatchObject({ state: 'in_use', expiring: true, heapIndex: -1 });
 });
 
 test('The scanner does nothing before its time, however often it is called', () => {
@@ -167,7 +167,7 @@ test('Of a crowd that ends together those that are to go are marked where there 
   expect([idle.size, idle.spares]).toEqual([20, 18]);
 });
 
-test('Of a crowd that ends together one that is marked and lent is left alone, and goes when it has come back', () => {
+test('Of a crowd that ends together one that is marked and in use is left alone, and goes when it has come back', () => {
   const scene = crowd(2, { spareRoom: 1 });
   scene.scan(lifeMs - guardMs - 300);
   const marked = [...scene.idle].find(({ expiring }) => expiring);
@@ -177,7 +177,7 @@ test('Of a crowd that ends together one that is marked and lent is left alone, a
   scene.situation.tolerance = 0;
   scene.scan(scene.scanner.nextScanAt);
   expect(scene.discarded).toEqual([]);
-  expect(marked.state).toBe('lent');
+  expect(marked.state).toBe('in_use');
   scene.idle.add(marked, scene.scanner.nextScanAt);
   scene.scan(scene.scanner.nextScanAt);
   expect(scene.discarded).toEqual([[marked.id, 'expiring_soon_on_scan']]);
@@ -223,7 +223,7 @@ test('Of a crowd that ends together as many go at once as may be missing, where 
   expect(scene.discarded.every(([, reason]) => reason === 'expiring_soon_on_scan')).toBe(true);
 });
 
-test('Of a crowd that ends together those that are lent are passed over, and the next are looked at', () => {
+test('Of a crowd that ends together those that are in use are passed over, and the next are looked at', () => {
   const scene = crowd(20, { tolerance: 2 });
   for (const pooled of [...scene.idle].slice(0, 5)) scene.lend(pooled);
   scene.scan(lifeMs - guardMs - 500);
@@ -251,7 +251,7 @@ const history = fc.array(happening, { maxLength: 80 });
 
 /** Plays it, and tells when it was over. */
 function play(scene: Scene, happenings: readonly Happening[], afterEach: (now: number) => void): number {
-  const lent: Pooled[] = [];
+  const inUse: Pooled[] = [];
   let now = 0;
   for (const what of happenings) {
     const idle = [...scene.idle];
@@ -260,10 +260,10 @@ function play(scene: Scene, happenings: readonly Happening[], afterEach: (now: n
       const pooled = idle[what.lend % (idle.length || 1)];
       if (pooled !== undefined && now < pooled.lendUntil) {
         scene.lend(pooled);
-        lent.push(pooled);
+        inUse.push(pooled);
       }
     } else if ('giveBack' in what) {
-      const [pooled] = lent.splice(what.giveBack % (lent.length || 1), 1);
+      const [pooled] = inUse.splice(what.giveBack % (inUse.length || 1), 1);
       if (pooled === undefined) continue;
       // A moment early, as it may seem to a clock that is read once a turn.
       if (now - 1 >= pooled.lendUntil) scene.scanner.forget(pooled);
@@ -284,18 +284,18 @@ function play(scene: Scene, happenings: readonly Happening[], afterEach: (now: n
       now += what.wait;
       scene.scanUntil(now);
     }
-    for (const pooled of lent) expect(pooled.state).toBe('lent');
+    for (const pooled of inUse) expect(pooled.state).toBe('in_use');
     afterEach(now);
   }
   for (const pooled of [...scene.idle]) {
     scene.idle.remove(pooled);
     scene.scanner.forget(pooled);
   }
-  for (const pooled of lent) scene.scanner.forget(pooled);
+  for (const pooled of inUse) scene.scanner.forget(pooled);
   return now;
 }
 
-test('Whatever is opened, lent, given back and closed nothing idle is older than a scan, nothing is discarded twice, and nothing that is lent is touched', () => {
+test('Whatever is opened, taken, given back and closed nothing idle is older than a scan, nothing is discarded twice, and nothing that is in use is touched', () => {
   fc.assert(
     fc.property(history, (happenings) => {
       const scene = new Scene();
@@ -311,7 +311,7 @@ test('Whatever is opened, lent, given back and closed nothing idle is older than
   );
 });
 
-test('Whatever is opened, lent, given back and closed nothing is remembered of those that are gone: a new crowd fares as if it were the first', () => {
+test('Whatever is opened, taken, given back and closed nothing is remembered of those that are gone: a new crowd fares as if it were the first', () => {
   /** When each of ten that end together goes, from now on. */
   function endOfACrowd(scene: Scene, now: number): number[] {
     scene.scanUntil(now + 2_000);

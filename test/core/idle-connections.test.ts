@@ -18,7 +18,7 @@ function filled(order: 'lifo' | 'fifo', count: number): IdleConnections<string> 
 
 const ids = (idle: Iterable<PooledConnection<string>>): number[] => [...idle].map(({ id }) => id);
 
-test('Idle connections are lent last in, first out, or first in, first out; the head has been idle for longest either way', () => {
+test('Idle connections are taken last in, first out, or first in, first out; the head has been idle for longest either way', () => {
   const [lifo, fifo] = [filled('lifo', 3), filled('fifo', 3)];
   expect([lifo.next?.id, fifo.next?.id]).toEqual([3, 1]);
   expect([lifo.longestIdle?.id, fifo.longestIdle?.id]).toEqual([1, 1]);

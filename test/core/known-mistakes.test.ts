@@ -124,8 +124,8 @@ test('Mistakes of pools in general 6. one who gets less keeps the others waiting
   holders[0]?.release();
   holders[1]?.release();
   world.advance(minute / 2);
-  // Two are closed, two are lent: the limit is reached, not yet passed, and the caller goes on waiting.
-  expect(world.pool.counts()).toMatchObject({ lent: 2, closing: 0, pending: 0, waiting: 1 });
+  // Two are closed, two are in use: the limit is reached, not yet passed, and the caller goes on waiting.
+  expect(world.pool.counts()).toMatchObject({ inUse: 2, closing: 0, pending: 0, waiting: 1 });
   holders[2]?.release();
   expect(waiting.outcome).toBe('granted');
   expect(world.server.dialed).toBe(4);
@@ -337,7 +337,7 @@ test('What the approval seed leaves open 39. growth opens as many as callers wai
   world.askMany(10);
   expect(world.server.opening).toBe(5);
   world.advance(dialMs);
-  expect(world.pool.counts()).toMatchObject({ lent: 5, pending: 5, waiting: 8 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 5, pending: 5, waiting: 8 });
 });
 
 test('What the approval seed leaves open 40. an approval is reserved when it is handed out, and there is none for a batch that could leak the rest', () => {
@@ -383,10 +383,10 @@ test('What the approval seed leaves open 43. minIdle is best effort below max, a
   world.advance(dialMs);
   world.mustTake();
   world.advance(dialMs);
-  expect(world.pool.counts()).toMatchObject({ lent: 1, idle: 2 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 1, idle: 2 });
   world.mustTake();
   world.mustTake();
   world.advance(minute);
-  expect(world.pool.counts()).toMatchObject({ lent: 3, idle: 0, pending: 0 });
+  expect(world.pool.counts()).toMatchObject({ inUse: 3, idle: 0, pending: 0 });
   expect(world.server.peak).toBe(3);
 });

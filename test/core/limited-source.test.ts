@@ -222,7 +222,7 @@ test('A budget that is asked and throws has said no, and nothing else suffers: c
   expect(world.pool.counts()).toMatchObject({ live: 0, closing: 0 });
   expect(world.ask().outcome).toBe('waiting');
   world.advance(dialMs);
-  expect(world.pool.lent).toBe(1);
+  expect(world.pool.inUse).toBe(1);
 });
 
 test('A budget that is asked and lets the request wait hands the lease over when there is one, and is not asked again until then', () => {

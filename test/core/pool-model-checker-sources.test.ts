@@ -75,15 +75,15 @@ function secondChanceIsFree(parts: Parts): Pool {
   return new Generous({ ...parts, policy: { ...parts.policy, rateLimiter: limiter } });
 }
 
-/** Scans those that are lent as well. */
-function scansTheLent(parts: Parts): Pool {
+/** Scans those that are in use as well. */
+function scansThoseInUse(parts: Parts): Pool {
   const pool: Pool = new ConnectionPool({
     ...parts,
     alarm: (ring) =>
       parts.alarm(() => {
         const now = parts.clock.now();
-        for (const lent of [...pool.connections()])
-          if (lent.state === 'lent' && now >= lent.lendUntil) pool.release(lent, lent.generation);
+        for (const inUse of [...pool.connections()])
+          if (inUse.state === 'in_use' && now >= inUse.lendUntil) pool.release(inUse, inUse.generation);
         ring();
       }),
   });
@@ -165,7 +165,7 @@ test.each<[string, Sabotage, RegExp]>([
   ['one second chance after the other', spoiled((p) => new NeverFails(p)), /had a second chance/],
   ['causes that are mixed up', spoiled((p) => new Unspecific(p)), /failures by \w+ counted/],
   [
-    'a connection lent inside its guard window',
+    'a connection given out inside its guard window',
     misled(() => ({ guardWindow: 0 })),
     /inside its guard window|the word for that is insufficient/,
   ],
@@ -181,9 +181,9 @@ test.each<[string, Sabotage, RegExp]>([
   ],
   ['what is no surplus and is not kept', otherReservoir({ targetReady: 0 }), /the word for that is none/],
   [
-    'a scanner that looks at what is lent',
-    spoiled(scansTheLent),
-    /lent|did not come back|already been released/,
+    'a scanner that looks at what is in use',
+    spoiled(scansThoseInUse),
+    /given out|not in use|did not come back|already been released/,
   ],
   [
     'no scanner',

@@ -33,7 +33,7 @@ class Generous extends ConnectionPool<FakeSocket> {
   #last: Pooled | undefined;
 
   override tryTake(): Pooled | undefined {
-    this.#last = this.#last?.state === 'lent' ? this.#last : super.tryTake();
+    this.#last = this.#last?.state === 'in_use' ? this.#last : super.tryTake();
     return this.#last;
   }
 }
@@ -161,7 +161,7 @@ test.each<[string, Sabotage, RegExp]>([
   ],
   ['an approval that never ends', spoiled((p) => new Leaky(p)), /counts pending 1, but it is 0/],
   ['a ready connection that is not given', spoiled((p) => new Stingy(p)), /law 3/],
-  ['a connection lent twice', spoiled((p) => new Generous(p)), /lent while it is lent/],
+  ['a connection given out twice', spoiled((p) => new Generous(p)), /given out while it is in_use/],
   ['a queue that is not served in order', spoiled((p) => new Unfair(p)), /served before/],
   [
     'a connection kept after an error',
@@ -183,7 +183,7 @@ test.each<[string, Sabotage, RegExp]>([
   ],
   ['probes in a crowd', misled(() => ({ threshold: never })), /probes at once/],
   ['too long a life', misled((p) => ({ maxLifetime: p.maxLifetime * 2 })), /given a life|after its end/],
-  ['too many uses', misled((p) => ({ maxUses: p.maxUses + 1 })), /lent \d+ times|kept after/],
+  ['too many uses', misled((p) => ({ maxUses: p.maxUses + 1 })), /given out \d+ times|kept after/],
   ['too few spares', misled(() => ({ minIdle: 0 })), /spares/],
   ['dials that never end', misled(() => ({ dialTimeout: never })), /dial \d+ is due/],
   [
@@ -192,7 +192,7 @@ test.each<[string, Sabotage, RegExp]>([
     /the close of socket|abandoned/,
   ],
   ['idleness cut short', misled((p) => ({ idleTimeout: p.idleTimeout / 2 })), /not idle for that long/],
-  ['idle connections without a check', misled(() => ({ checkAfterIdle: never })), /lent unchecked/],
+  ['idle connections without a check', misled(() => ({ checkAfterIdle: never })), /given out unchecked/],
   ['a keepalive that comes late', misled((p) => ({ keepalive: p.keepalive + 1 })), /keepalive/],
   ['leaks that nobody reports', misled(() => ({ leakThreshold: never })), /the leak of socket/],
   [

@@ -32,7 +32,7 @@ const everything = [
   ...['check passes', 'check fails', 'check hangs'],
   ...['limiter throws', 'limiter stalls', 'lease later', 'lease refused'],
   ...['lease after a while', 'no lease after a while'],
-  ...['breaks while idle', 'breaks while lent', 'breaks while checking', 'breaks while closing'],
+  ...['breaks while idle', 'breaks while in_use', 'breaks while checking', 'breaks while closing'],
   ...['caller granted: granted', 'caller failed: AcquireTimeoutError', 'caller failed: ReservoirEmptyError'],
   ...['caller failed: ConnectFailedError', 'caller failed: PoolClosedError'],
   ...['caller failed: DialTimeoutError', 'caller failed: Error'],

@@ -92,38 +92,38 @@ describe.each([50, 100])('Of a crowd of %i that was born together', (count) => {
   });
 });
 
-test.each([1, 2, 3])('A crowd under load stays ready while some are always lent (seed %i)', (seed) => {
+test.each([1, 2, 3])('A crowd under load stays ready while some are always in use (seed %i)', (seed) => {
   const watched = crowd({ count: 50, room: 15, margin: 5, jitterMs: 3_000, dialMs: 50, seed });
   const { world } = watched;
-  const lent = Array.from({ length: 10 }, () => world.mustTake());
+  const inUse = Array.from({ length: 10 }, () => world.mustTake());
   watched.passUntil(() => world.pool.idle === 50, 10_000);
   watched.lowestReady = Number.POSITIVE_INFINITY;
-  // Each is lent for a tenth of a second; the next is taken before it is given back.
+  // Each is in use for a tenth of a second; the next is taken before it is given back.
   watched.pass(generations * lifeMs, () => {
-    lent.push(world.mustTake());
-    lent.shift()?.release();
+    inUse.push(world.mustTake());
+    inUse.shift()?.release();
   });
   expect(watched.lowestReady).toBeGreaterThanOrEqual(45);
   expect(world.emptyHanded).toBe(0);
   watched.finish();
 });
 
-test('A crowd under load is thinned out beside what is lent where there is no room', () => {
+test('A crowd under load is thinned out beside what is in use where there is no room', () => {
   const watched = crowd({ count: 50, margin: 15 });
   const { world } = watched;
-  const lent = Array.from({ length: 10 }, () => world.mustTake());
+  const inUse = Array.from({ length: 10 }, () => world.mustTake());
   watched.lowestReady = Number.POSITIVE_INFINITY;
   watched.pass(generations * lifeMs, () => {
-    lent.push(world.mustTake());
-    lent.shift()?.release();
+    inUse.push(world.mustTake());
+    inUse.shift()?.release();
   });
-  // Eleven are lent at times, and few are missing beside them.
+  // Eleven are in use at times, and few are missing beside them.
   expect(watched.lowestReady).toBeGreaterThanOrEqual(35);
   expect(reasons(world).expiring_soon_on_scan).toBeGreaterThan(100);
   watched.finish();
 });
 
-test('A crowd under load does not throw young ones away for the sake of old ones that are lent', () => {
+test('A crowd under load does not throw young ones away for the sake of old ones that are in use', () => {
   const watched = new WatchedWorld({
     rate: [2, 100],
     policy: {

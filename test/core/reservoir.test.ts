@@ -1,4 +1,4 @@
-// A reservoir, scene by scene: what is lent and what is discarded, the first fill, and how long a caller waits.
+// A reservoir, scene by scene: what is given to callers and what is discarded, the first fill, and how long a caller waits.
 import { expect, test } from 'vitest';
 import { ReservoirEmptyError } from '../../src/core/errors.js';
 import { type ReservoirOptions, tooOld } from '../../src/core/reservoir.js';
@@ -7,7 +7,7 @@ import { dialMs } from '../support/fake-server.js';
 import { VirtualWorld } from '../support/virtual-world.js';
 import { reasons, silent } from './scenes.js';
 
-/** Lives of ten seconds, of which the last two are not lent. */
+/** Lives of ten seconds, of which connections are not given out in the last two. */
 function reservoir(
   max: number,
   options: ReservoirOptions = {},
@@ -58,7 +58,7 @@ test('A checkout takes the one that has been ready for longest, so that all of t
   expect(world.mustTake().socket).toBe(first.socket);
 });
 
-test('A checkout goes past those inside the guard window and past their end, to one that may be lent', () => {
+test('A checkout goes past those inside the guard window and past their end, to one that may be taken', () => {
   const world = filledOnce(3);
   world.stall(5_000);
   // One that is younger than the others.
@@ -90,10 +90,10 @@ test('A checkout has another opened in the place of each that is taken, as far a
   world.advance(dialMs);
   for (let n = 0; n < 2; n++) world.mustTake();
   world.advance(dialMs);
-  expect(world.pool.counts()).toMatchObject({ idle: 3, lent: 2 });
+  expect(world.pool.counts()).toMatchObject({ idle: 3, inUse: 2 });
   world.mustTake();
   world.advance(dialMs);
-  expect(world.pool.counts()).toMatchObject({ idle: 2, lent: 3, pending: 0 });
+  expect(world.pool.counts()).toMatchObject({ idle: 2, inUse: 3, pending: 0 });
 });
 
 test('A return inside the guard window, or after the end, is a discard under that word', () => {
@@ -112,15 +112,15 @@ test('A return inside the guard window, or after the end, is a discard under tha
 test('A return of more than are to be ready is a discard, unless someone waits', () => {
   const world = new VirtualWorld(reservoir(4, { targetReady: 2 }));
   world.advance(dialMs);
-  const lent = [world.mustTake(), world.mustTake()];
+  const inUse = [world.mustTake(), world.mustTake()];
   world.advance(dialMs);
-  expect(world.pool.counts()).toMatchObject({ idle: 2, lent: 2 });
-  lent[0]?.release();
+  expect(world.pool.counts()).toMatchObject({ idle: 2, inUse: 2 });
+  inUse[0]?.release();
   expect(reasons(world)).toEqual({ reservoir_full: 1 });
   const others = [world.mustTake(), world.mustTake()];
   const caller = world.ask();
-  lent[1]?.release();
-  expect(caller.socket).toBe(lent[1]?.socket);
+  inUse[1]?.release();
+  expect(caller.socket).toBe(inUse[1]?.socket);
   expect(others).toHaveLength(2);
 });
 
@@ -310,11 +310,11 @@ test('A caller at an empty reservoir is served by a dial that arrives in time, a
 test('A reservoir that is resized keeps as many ready as the new limit leaves room for', () => {
   const world = new VirtualWorld(reservoir(5, { targetReady: 5 }));
   world.advance(dialMs);
-  const lent = world.mustTake();
+  const inUse = world.mustTake();
   world.pool.resize(3);
   world.advance(dialMs);
-  expect(world.pool.counts()).toMatchObject({ idle: 2, lent: 1 });
-  lent.release();
+  expect(world.pool.counts()).toMatchObject({ idle: 2, inUse: 1 });
+  inUse.release();
   world.pool.resize(5);
   world.advance(dialMs);
   expect(world.pool.idle).toBe(5);

@@ -15,7 +15,7 @@ interface Numbers {
   readonly idle?: number;
   /** Of those, so many are to be replaced. */
   readonly marked?: number;
-  readonly lent?: number;
+  readonly inUse?: number;
   readonly checking?: number;
   readonly underWay?: number;
   readonly meanDialMs?: number;
@@ -24,10 +24,10 @@ interface Numbers {
 /** A pool in which these are the numbers. */
 function situation(numbers: Numbers): PoolSituation<unknown> {
   const { max = 20, reservoir = { targetReady: 10 }, dialLimit = 8, rate, meanDialMs = 100 } = numbers;
-  const { idle = 10, marked = 0, lent = 0, checking = 0, underWay = 0 } = numbers;
+  const { idle = 10, marked = 0, inUse = 0, checking = 0, underWay = 0 } = numbers;
   const rateLimiter = rate === undefined ? undefined : { take: () => 0, rate };
   const ledger = new Ledger(max);
-  for (let n = 0; n < idle + lent + checking; n++) ledger.approve()?.commit();
+  for (let n = 0; n < idle + inUse + checking; n++) ledger.approve()?.commit();
   for (let n = 0; n < underWay; n++) ledger.approve();
   const connections = { idle: { size: idle, spares: idle - marked }, checking };
   const dialing = { dials: { underWay }, meanDialMs };
@@ -45,7 +45,7 @@ test.each<[string, Numbers, number]>([
   ['nothing, where more are', { idle: 12 }, 0],
   ['what is not there', { idle: 7 }, 3],
   ['what is to be replaced as well', { idle: 10, marked: 4 }, 4],
-  ['no more than the limit leaves room for beside what is lent', { max: 12, idle: 4, lent: 7 }, 1],
+  ['no more than the limit leaves room for beside what is in use', { max: 12, idle: 4, inUse: 7 }, 1],
   ['what is being checked as well', { idle: 8, checking: 2 }, 2],
 ])('What is missing is %s', (_, numbers, missing) => {
   expect(situation(numbers).missing).toBe(missing);

@@ -34,8 +34,8 @@ function scene(options: Partial<WatchedOptions> = {}): WatchedWorld {
 
 /** As many as it is to keep ready, and none of them about to go. */
 function isFull({ world }: WatchedWorld): boolean {
-  const { idle, lent, limit } = world.pool.counts();
-  return idle >= Math.min(20, limit - lent);
+  const { idle, inUse, limit } = world.pool.counts();
+  return idle >= Math.min(20, limit - inUse);
 }
 
 /** Full again at the speed of the limiter: what that allows, one backoff that was going on, and the last dial. */
@@ -57,7 +57,7 @@ const answers = {
 const seeds = [1, 2, 3];
 
 describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
-  test('down for a minute: what is ready is lent until it ends, and then the reservoir fills up again', () => {
+  test('down for a minute: what is ready is given to callers until it ends, and then the reservoir fills up again', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -100,11 +100,11 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
-    const lent = Array.from({ length: 5 }, () => world.mustTake());
+    const inUse = Array.from({ length: 5 }, () => world.mustTake());
     watched.pass(4_000);
     const dialedBefore = world.server.dialed;
     for (const socket of [...world.server.sockets]) socket.breakDown();
-    for (const lease of lent) lease.release();
+    for (const lease of inUse) lease.release();
     watched.check();
     expect(world.pool.live).toBe(0);
     recovers(watched);
@@ -119,7 +119,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.passUntil(() => isFull(watched), 10_000);
     const noToken = new Error('no credentials');
     world.server.manners.onDial = (dial) => dial.fail(noToken, 'token_provider');
-    const lent = Array.from({ length: 10 }, () => world.mustTake());
+    const inUse = Array.from({ length: 10 }, () => world.mustTake());
     watched.pass(20_000);
     expect(world.pool.stats().totals.refillFailures).toMatchObject({
       token_provider: world.server.failures,
@@ -133,7 +133,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     world.server.manners.onDial = answers.normally;
     recovers(watched);
     expect(world.pool.lastDialError).toBeUndefined();
-    for (const lease of lent) lease.release();
+    for (const lease of inUse) lease.release();
     watched.finish();
   });
 
@@ -285,21 +285,21 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     expect(budget.isAsking).toBe(true);
   });
 
-  test('which takes leases back: their connections go, idle ones now and lent ones when they come back', () => {
+  test('which takes leases back: their connections go, idle ones now and those in use when they come back', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
     watched.passUntil(() => isFull(watched), 10_000);
-    const lent = Array.from({ length: 12 }, () => world.mustTake());
+    const inUse = Array.from({ length: 12 }, () => world.mustTake());
     watched.pass(5_000);
     const { live } = world.pool;
     budget.size = budget.held - 15;
     budget.lose(15);
     watched.check();
-    const idleBefore = live - lent.length;
+    const idleBefore = live - inUse.length;
     expect(reasons(world)).toEqual({ lease_lost: Math.min(15, idleBefore) });
     watched.pass(1_000);
-    for (const lease of lent) lease.release();
+    for (const lease of inUse) lease.release();
     watched.check();
     expect(reasons(world)).toEqual({ lease_lost: 15 });
     expect(budget).toMatchObject({ released: 0, lost: 15 });
@@ -312,12 +312,12 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
 });
 
 describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
-  test('which jumps ahead by an hour: nothing is lent past its end, and the reservoir is full again as ever', () => {
+  test('which jumps ahead by an hour: nothing is given to a caller past its end, and the reservoir is full again as ever', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
     world.stall(3_600_000);
-    // Before the alarm has rung: the checkout finds them itself, and none of them is lent.
+    // Before the alarm has rung: the checkout finds them itself, and gives none of them to a caller.
     expect(world.take()).toBeUndefined();
     watched.check();
     expect(reasons(world)).toEqual({ expired_on_checkout: 20 });
@@ -325,15 +325,15 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('which jumps ahead while connections are lent: they go when they come back', () => {
+  test('which jumps ahead while connections are in use: they go when they come back', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
-    const lent = Array.from({ length: 5 }, () => world.mustTake());
+    const inUse = Array.from({ length: 5 }, () => world.mustTake());
     watched.pass(3_000);
     world.stall(3_600_000);
     watched.pass(10);
-    for (const lease of lent) lease.release();
+    for (const lease of inUse) lease.release();
     expect(reasons(world)).toEqual({ expired_on_scan: 20, expired_on_return: 5 });
     recovers(watched);
     watched.finish();
@@ -356,9 +356,9 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
     for (let turns = 0; turns < 300; turns++) {
-      const lent = Array.from({ length: 1 + (turns % 20) }, () => world.mustTake());
+      const inUse = Array.from({ length: 1 + (turns % 20) }, () => world.mustTake());
       world.advance(0);
-      for (const lease of lent) lease.release();
+      for (const lease of inUse) lease.release();
       world.advance(0);
       watched.check();
     }
@@ -367,16 +367,16 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('whose coarse reading is behind: what is lent has most of its guard window left', () => {
+  test('whose coarse reading is behind: what is in use has most of its guard window left', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
     const lease = world.mustTake();
     const { lendUntil, expiresAt } = lease.pooled;
     watched.pass(lendUntil - world.now - 1);
-    // All others away, so that it is the one to be lent next.
+    // All others away, so that it is the one to be taken next.
     const others = Array.from({ length: world.pool.idle }, () => world.mustTake());
-    // Time passes, and the coarse clock still says that it may be lent.
+    // Time passes, and the coarse clock still says that it may be taken.
     world.creep(50);
     lease.release();
     const again = world.mustTake();

@@ -125,7 +125,7 @@ test('A start that is spread lets spares wait for the moment that was drawn, and
   world.advance(2_980);
   expect(world.server.dialed).toBe(1);
   world.advance(100);
-  expect(world.pool.counts()).toMatchObject({ idle: 2, lent: 1 });
+  expect(world.pool.counts()).toMatchObject({ idle: 2, inUse: 1 });
 });
 
 test.each(['warmup', 'keeper'])('A start that is spread lets the %s wait as well', (what) => {

@@ -307,7 +307,7 @@ test('connections that the server cuts while they are idle are logged and replac
   expect(logged).toContain('an idle connection was lost');
 });
 
-test('connections that the server cuts while they are lent fail the query that runs, and not the program', async () => {
+test('connections that the server cuts while they are in use fail the query that runs, and not the program', async () => {
   const pool = openPool({ max: 1 });
   const client = await pool.connect();
   const query = rejectionOf(client.query('select pg_sleep(60)'));

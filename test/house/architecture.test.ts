@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { checkArchitecture } from '../../scripts/check-architecture.mjs';
+import { checkArchitecture, orderLine } from '../../scripts/check-architecture.mjs';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -47,6 +47,7 @@ test.each([
   ['a side effect', "import '../pg/b.js';"],
   ['a dynamic import', "void import('../pg/b.js');"],
   ['a type in place', "type B = import('../pg/b.js').B;"],
+  ['the address of a module', "new Worker(new URL('../pg/b.js', import.meta.url));"],
   [
     'an import after a string that holds a comment',
     "const a = '/*';\nimport { b } from '../pg/b.js';\nconst c = '*/';",
@@ -64,6 +65,18 @@ test('imports are not found in comments, strings, templates and regular expressi
     "const d = /import 'x' from '..\\/pg\\/b.js' [/'\"`]/;",
   ].join('\n');
   expect(check({ 'src/core/a.ts': source })).toEqual([]);
+});
+
+test('imports are addresses of modules also without a dot in front: two files that start each other are a circle', () => {
+  const start = (name: string) => `new Worker(new URL('${name}.js', import.meta.url));`;
+  expect(check({ 'src/cli/a.ts': start('b'), 'src/cli/b.ts': start('a') })).toEqual([
+    'src/cli/a.ts:1  files import each other in a circle: cli/a.ts, cli/b.ts',
+  ]);
+});
+
+test('imports are not the addresses of files that are no modules', () => {
+  const source = "const page = new URL('../../page/index.html', import.meta.url);";
+  expect(check({ 'src/runtime/a.ts': source })).toEqual([]);
 });
 
 test('imports may not reach an entry file, nor leave src/', () => {
@@ -215,7 +228,7 @@ test('an entry file may hold nothing else', () => {
 describe('the picture in docs/architecture.md', () => {
   const source = { 'src/core/a.ts': '', 'src/kernel/a.ts': '' };
   const draw = (...rooms: string[]) => ({
-    'docs/architecture.md': `# Rooms\n\n\`\`\`\nsrc/\n${rooms.map((room) => `  ${room}/   text\n         more/ text\n`).join('')}\`\`\`\n`,
+    'docs/architecture.md': `# Rooms of ${orderLine}\n\n\`\`\`\nsrc/\n${rooms.map((room) => `  ${room}/   text\n         more/ text\n`).join('')}\`\`\`\n`,
   });
 
   test('is right when it shows each folder', () => {
@@ -230,8 +243,30 @@ describe('the picture in docs/architecture.md', () => {
   });
 
   test('must be there when the page is', () => {
-    expect(check({ ...source, 'docs/architecture.md': '# Rooms\n' })).toEqual([
+    expect(check({ ...source, 'docs/architecture.md': `# Rooms of ${orderLine}\n` })).toEqual([
       'docs/architecture.md:1  there is no picture of src/ in a fenced block',
+    ]);
+  });
+});
+
+describe('the order of rooms in CONTRIBUTING.md', () => {
+  const source = { 'src/core/a.ts': '' };
+
+  test('the order of rooms on a page is right when it is the one that imports are checked by', () => {
+    expect(orderLine).toMatch(/^kernel <- core <- runtime <- .*\{.*net.*\}.* <- cli$/);
+    expect(check({ ...source, 'CONTRIBUTING.md': `\`\`\`\n${orderLine}\n\`\`\`\n` })).toEqual([]);
+  });
+
+  test('the order of rooms on a page is refused when it lacks a room', () => {
+    const page = `Imports point one way:\n\n${orderLine.replace('net, ', '')}\n`;
+    expect(check({ ...source, 'CONTRIBUTING.md': page })).toEqual([
+      `CONTRIBUTING.md:3  the order of rooms is ${orderLine}`,
+    ]);
+  });
+
+  test('the order of rooms may not be missing from a page', () => {
+    expect(check({ ...source, 'CONTRIBUTING.md': '# Contributing\n' })).toEqual([
+      `CONTRIBUTING.md:1  the order of rooms is missing: ${orderLine}`,
     ]);
   });
 });

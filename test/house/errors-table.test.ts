@@ -21,7 +21,7 @@ import { usualWarnAfter } from '../../src/runtime/stuck-warning.js';
 import * as simulator from '../../src/simulator.js';
 
 const root = join(import.meta.dirname, '../..');
-const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, lent: 0, checking: 0, waiting: 0 };
+const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, inUse: 0, checking: 0, waiting: 0 };
 
 const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))

@@ -212,13 +212,13 @@ test("Headgate's own numbers show a breaker that failed dials have opened", asyn
   const pool = newPool({ connect, onDialFailure: 'reject', breakerThreshold: 1 });
   observe(pool);
   await rejectionOf(pool.acquire());
-  // All at one moment: an open breaker is half-open soon.
+  // All at one moment: an open breaker is half_open soon.
   const points = (await collect()).get('headgate.breaker.state')?.dataPoints ?? [];
   const states = new Map(
     points.map(({ attributes, value }) => [attributes['headgate.breaker.state'], value]),
   );
   expect(states.get('closed')).toBe(0);
-  expect(Number(states.get('open')) + Number(states.get('half-open'))).toBe(1);
+  expect(Number(states.get('open')) + Number(states.get('half_open'))).toBe(1);
   expect(await reading('headgate.connection.dial_failures')).toBe(1);
 });
 

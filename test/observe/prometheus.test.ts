@@ -69,14 +69,14 @@ test('a pool is read at the moment of the scrape', async () => {
   const leases = [await pool.acquire(), await pool.acquire()];
   const waiting = pool.acquire();
   const busy = await scrape();
-  expect([doing(busy, 'lent'), doing(busy, 'idle'), busy.get(`headgate_pool_waiting${own}`)]).toEqual([
+  expect([doing(busy, 'in_use'), doing(busy, 'idle'), busy.get(`headgate_pool_waiting${own}`)]).toEqual([
     2, 0, 1,
   ]);
 
   for (const lease of leases) lease.release();
   (await waiting).release();
   const quiet = await scrape();
-  expect([doing(quiet, 'lent'), doing(quiet, 'idle'), quiet.get(`headgate_pool_waiting${own}`)]).toEqual([
+  expect([doing(quiet, 'in_use'), doing(quiet, 'idle'), quiet.get(`headgate_pool_waiting${own}`)]).toEqual([
     0, 2, 0,
   ]);
   expect(quiet.get(`headgate_pool_checkouts_total${own}`)).toBe(3);
@@ -126,7 +126,7 @@ test('a pool shows a breaker that failed dials have opened, and what was in the 
   const breaker = (state: string) =>
     series.get(`headgate_pool_breaker{pool="pool",service="pool",state="${state}"}`);
   expect(breaker('closed')).toBe(0);
-  expect(Number(breaker('open')) + Number(breaker('half-open'))).toBe(1);
+  expect(Number(breaker('open')) + Number(breaker('half_open'))).toBe(1);
   expect(
     series.get('headgate_pool_refill_failures_total{cause="connection_open",pool="pool",service="pool"}'),
   ).toBe(1);

@@ -596,6 +596,6 @@ test('a log function that throws is an uncaught exception of the program, and th
   const client = await pool.connect();
   expect(await uncaught.next()).toBe('the log is full');
   client.release();
-  expect(pool.stats()).toMatchObject({ idle: 1, lent: 0, pending: 0 });
+  expect(pool.stats()).toMatchObject({ idle: 1, inUse: 0, pending: 0 });
   await pool.end();
 });

@@ -74,7 +74,7 @@ test('a BEGIN of Drizzle that fails because the connection is gone, whose client
   pool.on('error', () => {});
   for (let n = 0; n < 4; n++) await loseOneToDrizzle(pool);
   const clients = [await pool.connect(), await pool.connect()];
-  expect(pool.stats()).toMatchObject({ lent: 2, limit: 2 });
+  expect(pool.stats()).toMatchObject({ inUse: 2, limit: 2 });
   for (const client of clients) client.release();
   await pool.end();
   expect(pool.totalCount).toBe(0);
@@ -93,13 +93,13 @@ test('a client that loses its connection while it is checked out frees its place
   const ended = eventOf(client, 'end');
   await terminate(client);
   await ended;
-  expect(pool.stats()).toMatchObject({ lent: 0, closing: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, closing: 0 });
   const next = await pool.connect();
   await expect(next.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
   expect(await rejectionOf(client.query('select 1'))).toBeInstanceOf(Error);
   client.release();
   expect(() => client.release()).toThrow(DoubleReleaseError);
-  expect(pool.stats().lent).toBe(1);
+  expect(pool.stats().inUse).toBe(1);
   next.release();
   expect(heard).toEqual(['acquire', 'remove', 'acquire', 'release', 'release']);
   await pool.end();
@@ -146,7 +146,7 @@ test('a client that loses its connection while it is checked out gives its place
   front.resetAll();
   client.release(await sleeping);
   await pool.query('select 1');
-  expect(pool.stats()).toMatchObject({ lent: 0, idle: 1 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, idle: 1 });
   await pool.end();
 });
 
@@ -183,7 +183,7 @@ test('clients whose peer has vanished are destroyed at once when they come back 
   const fifth = pool.connect();
   for (const client of clients) client.release(new Error('no answer'));
   (await fifth).release();
-  expect(pool.stats()).toMatchObject({ lent: 0, closing: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, closing: 0 });
   front.behave();
   await pool.end();
 });
@@ -247,7 +247,7 @@ test('clients whose peer has vanished are looked for among the idle ones when on
   expect(asked.sort()).toEqual(['1: SELECT 1', '2: SELECT 1']);
   expect(pool.stats()).toMatchObject({ checking: 2, idle: 0 });
   await Promise.all([pool.query('select 1'), pool.query('select 1')]);
-  await vi.waitFor(() => expect(pool.stats()).toMatchObject({ checking: 0, lent: 0 }), { timeout: 20_000 });
+  await vi.waitFor(() => expect(pool.stats()).toMatchObject({ checking: 0, inUse: 0 }), { timeout: 20_000 });
   await pool.end();
 });
 

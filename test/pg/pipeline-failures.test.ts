@@ -97,7 +97,7 @@ describe('a lost connection', () => {
     }
     await load.stop();
     expect(lost).toBeGreaterThan(0);
-    expect(pool.stats()).toMatchObject({ lent: 0, waiting: 0, peak: 3 });
+    expect(pool.stats()).toMatchObject({ inUse: 0, waiting: 0, peak: 3 });
   });
 
   test('is nobody else’s concern when it was idle', async () => {
@@ -226,7 +226,7 @@ test('a value that can’t be sent fails its own query, once, and harms no neigh
   await after.areRight();
   expect(calls).toBe(1);
   expect(clients).toHaveLength(1);
-  expect(pool.stats()).toMatchObject({ lent: 0, idle: 1, waiting: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, idle: 1, waiting: 0 });
 });
 
 test('a value that can’t be sent leaves a prepared statement of that name usable', async () => {

@@ -75,7 +75,7 @@ test('under queries without end callers of connect() who lose patience leave all
   await load.goesOn(100);
   expect(clients.map(({ peak }) => peak)).toEqual([4, 4]);
   await load.stop();
-  expect(pool.stats()).toMatchObject({ lent: 0, idle: 2, waiting: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, idle: 2, waiting: 0 });
 });
 
 test('under callers of connect() without end a query waits for those ahead of it and for no more', async () => {
@@ -152,7 +152,7 @@ test('queries in the queue leave nothing behind when they time out behind a chec
   client.release();
   const answers = await Promise.all(times(4, (id) => pool.query('select $1::int as id', [id])));
   expect(answers.map(({ rows }) => rows[0].id)).toEqual([0, 1, 2, 3]);
-  expect(pool.stats()).toMatchObject({ lent: 0, waiting: 0, totals: { timedOut: 50 } });
+  expect(pool.stats()).toMatchObject({ inUse: 0, waiting: 0, totals: { timedOut: 50 } });
 });
 
 test('queries in the queue are forgotten once they are answered', async () => {
@@ -212,8 +212,8 @@ test('pause() and resume() take effect under queries without end', async () => {
     pool.pause();
     const { answered } = load;
     // What is under way may still be answered; nothing else is sent.
-    while (pool.stats().lent > 0 && load.answered <= answered + 2 * 4) await nextTurn();
-    expect(pool.stats()).toMatchObject({ lent: 0, idle: 2 });
+    while (pool.stats().inUse > 0 && load.answered <= answered + 2 * 4) await nextTurn();
+    expect(pool.stats()).toMatchObject({ inUse: 0, idle: 2 });
     expect(load.answered - answered).toBeLessThanOrEqual(2 * 4);
     pool.resume();
   }

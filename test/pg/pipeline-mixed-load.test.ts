@@ -49,7 +49,7 @@ test.each(Object.entries(plans))(
       expect(await load.differences(), hint).toEqual({ lost: [], tooMany: [] });
       expect(load.mostSessions, hint).toBeLessThanOrEqual(limit);
       expect(pool.stats().peak, hint).toBeLessThanOrEqual(limit);
-      expect(pool.stats(), hint).toMatchObject({ lent: 0, waiting: 0 });
+      expect(pool.stats(), hint).toMatchObject({ inUse: 0, waiting: 0 });
       await pool.end();
       // A dial that nobody needed any more was cut short; its session is about to notice.
       while ((await sessionsOf(pool)) > 0);

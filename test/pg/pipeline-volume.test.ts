@@ -15,7 +15,7 @@ test('10,000 queries at once are all answered, each by its own', async () => {
   const answers = await Promise.all(times(10_000, (id) => pool.query(`select ${id} as id`)));
   expect(answers.every(({ rows }, id) => rows[0].id === id)).toBe(true);
   expect(clients.map(({ peak }) => peak)).toEqual([16, 16, 16, 16]);
-  expect(pool.stats()).toMatchObject({ lent: 0, idle: 4, waiting: 0, peak: 4 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, idle: 4, waiting: 0, peak: 4 });
 });
 
 test('50 results of 1 MB each come through two connections whole', async () => {

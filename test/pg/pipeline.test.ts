@@ -44,13 +44,13 @@ test('sharing keeps the rest in the queue, in which they are counted', async () 
   const queries = times(11, () => pool.query(gate.text, gate.values));
   expect(loadsOf(clients)).toEqual([3, 3]);
   expect(pool.waitingCount).toBe(5);
-  expect(pool.stats()).toMatchObject({ lent: 2, idle: 0, waiting: 5 });
+  expect(pool.stats()).toMatchObject({ inUse: 2, idle: 0, waiting: 5 });
   await gate.isReachedBy(2);
   expect(loadsOf(clients)).toEqual([3, 3]);
   await gate.open();
   await Promise.all(queries);
   expect(loadsOf(clients)).toEqual([0, 0]);
-  expect(pool.stats()).toMatchObject({ lent: 0, idle: 2, waiting: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, idle: 2, waiting: 0 });
 });
 
 test('sharing takes idle connections first, and then the least loaded one', async () => {
@@ -375,7 +375,7 @@ test('through pool.query() a query stream has a connection to itself, given back
   });
   expect(await Promise.all(streams)).toEqual([100, 101, 102, 103, 104]);
   await load.stop();
-  expect(pool.stats()).toMatchObject({ lent: 0, waiting: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 0, waiting: 0 });
   expect(clients).toHaveLength(2);
 });
 
@@ -388,7 +388,7 @@ test('through pool.query() a cursor can be read, and keeps its connection, as wi
   expect(await cursor.read(100)).toHaveLength(15);
   await load.goesOn(50);
   await load.stop();
-  expect(pool.stats().lent).toBe(1);
+  expect(pool.stats().inUse).toBe(1);
   await pool.end({ deadline: 1 });
 });
 

@@ -151,15 +151,15 @@ describe('a class that extends headgate Pool', () => {
   test('has what Headgate adds, by type too', async () => {
     class ReportingPool extends Pool {
       report(): string {
-        const { lent, idle, limit } = this.stats();
-        return `${lent} lent, ${idle} idle, of ${limit}`;
+        const { inUse, idle, limit } = this.stats();
+        return `${inUse} in use, ${idle} idle, of ${limit}`;
       }
     }
     const pool = new ReportingPool({ ...server(), max: 3, closeTimeoutMillis: '2s' });
     const client = await pool.connect({ timeout: '20s' });
-    expect(pool.report()).toBe('1 lent, 0 idle, of 3');
+    expect(pool.report()).toBe('1 in use, 0 idle, of 3');
     client.release();
-    expect(pool.report()).toBe('0 lent, 1 idle, of 3');
+    expect(pool.report()).toBe('0 in use, 1 idle, of 3');
     await pool.end({ deadline: '10s' });
   });
 });

@@ -90,7 +90,7 @@ test('A release of the same lease twice is refused, and the second one changes n
   expect(() => first.release()).toThrow(DoubleReleaseError);
   expect(() => first.destroy()).toThrow(DoubleReleaseError);
   expect(() => pool.release(first)).toThrow(DoubleReleaseError);
-  expect(pool.stats()).toMatchObject({ lent: 1, idle: 0 });
+  expect(pool.stats()).toMatchObject({ inUse: 1, idle: 0 });
   second.release();
   await pool.drain();
 });
@@ -102,7 +102,7 @@ test('A release of something that this pool did not lend is refused', async () =
   for (const foreign of [lease, lease.connection, {}, undefined, null, 5]) {
     expect(() => mine.release(foreign as never)).toThrow(ForeignReleaseError);
   }
-  expect(other.stats().lent).toBe(1);
+  expect(other.stats().inUse).toBe(1);
   other.release(lease);
   await Promise.all([mine.drain(), other.drain()]);
 });

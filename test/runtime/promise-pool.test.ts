@@ -30,7 +30,7 @@ test('Acquiring opens connections as they are needed, up to the limit, and hands
   });
   await Promise.all(work);
   expect(made.peak).toBe(3);
-  expect(pool.stats()).toMatchObject({ idle: 3, lent: 0, waiting: 0, peak: 3 });
+  expect(pool.stats()).toMatchObject({ idle: 3, inUse: 0, waiting: 0, peak: 3 });
   await pool.drain();
 });
 
@@ -91,7 +91,7 @@ test('Acquiring is given back at the end of the block by `await using` and by `u
     // A lease that was given back by hand is not given back again.
     lease.release();
   }
-  expect(pool.stats()).toMatchObject({ idle: 1, lent: 0 });
+  expect(pool.stats()).toMatchObject({ idle: 1, inUse: 0 });
   await pool.drain();
 });
 
@@ -153,7 +153,7 @@ test('Waiting does not begin when the signal has fired already, even if a connec
   const error = await rejectionOf(pool.acquire({ signal: AbortSignal.abort('too late') }));
   expect(error).toBeInstanceOf(AcquireAbortedError);
   expect(error.cause).toBe('too late');
-  expect(pool.stats()).toMatchObject({ idle: 1, lent: 0, waiting: 0 });
+  expect(pool.stats()).toMatchObject({ idle: 1, inUse: 0, waiting: 0 });
   await pool.drain();
 });
 
@@ -202,7 +202,7 @@ test('Waiting of a hundred thousand callers ends for each of them', async () => 
   await Promise.all(work);
   expect(served).toBe(100_000);
   expect(made.peak).toBeLessThanOrEqual(10);
-  expect(pool.stats()).toMatchObject({ waiting: 0, lent: 0 });
+  expect(pool.stats()).toMatchObject({ waiting: 0, inUse: 0 });
   await pool.drain();
 });
 

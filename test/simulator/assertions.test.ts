@@ -61,7 +61,7 @@ test('assertConvergeWithin: every service must have all it wants by then', () =>
   expect(never.actual).toMatch(/^never: [12] of 2 services did not, such as orders-\d with \d of 10$/);
 });
 
-test('assertConvergeWithin: lent connections are had, and pools without a reservoir want what they keep', () => {
+test('assertConvergeWithin: connections in use are had, and pools without a reservoir want what they keep', () => {
   const busy = callers({ everyMs: 10_000, burst: 10, hold: { kind: 'fixed', ms: 60_000 } });
   const pools = [
     { max: 10, reservoir: true },

@@ -12,8 +12,8 @@ function run(tree: object): SimulationResult {
   return simulate(readScenario({ duration: '10s', sample: '1s', server, ...tree }));
 }
 
-function lentAtTheEnd({ tenantSamples }: SimulationResult): unknown[] {
-  return tenantSamples.map(({ tenant, lent }) => [tenant, Math.round(lent.at(-1) ?? 0)]);
+function inUseAtTheEnd({ tenantSamples }: SimulationResult): unknown[] {
+  return tenantSamples.map(({ tenant, inUse }) => [tenant, Math.round(inUse.at(-1) ?? 0)]);
 }
 
 const busy = { perSecond: 2_000, hold: '10ms', maxInUse: 50 };
@@ -29,7 +29,7 @@ test('services with a budget never have more than it, and share it by their weig
   expect(result.laws).toEqual([]);
   expect(result.server.peakConnections).toBe(12);
   expect(result.budget).toMatchObject({ capacity: 12, peak: 12 });
-  expect(lentAtTheEnd(result)).toEqual([
+  expect(inUseAtTheEnd(result)).toEqual([
     ['heavy', 8],
     ['light', 4],
   ]);
@@ -38,7 +38,7 @@ test('services with a budget never have more than it, and share it by their weig
 
 test('services with a budget are tenants, each by itself', () => {
   const result = run({ budget: { capacity: 3 }, services: [{ name: 'user', count: 3, workload: busy }] });
-  expect(lentAtTheEnd(result)).toEqual([
+  expect(inUseAtTheEnd(result)).toEqual([
     ['user-1', 1],
     ['user-2', 1],
     ['user-3', 1],
@@ -55,7 +55,7 @@ test('services with a budget give back what they had when they crash, as soon as
     faults: [{ kind: 'crash', at: '5s', services: 'a' }],
   });
   expect(result.laws).toEqual([]);
-  expect(lentAtTheEnd(result)).toEqual([
+  expect(inUseAtTheEnd(result)).toEqual([
     ['a', 0],
     ['b', 6],
   ]);

@@ -44,8 +44,8 @@ test('A fleet with its limit in DynamoDB keeps what it has through an outage of 
   } as (typeof faults)[0];
   const result = simulate({ ...rest, faults: [outage] });
   expect(result.laws).toEqual([]);
-  const lent = result.samples.lent;
-  expect(Math.min(...lent.slice(-12))).toBeGreaterThan(60);
+  const inUse = result.samples.inUse;
+  expect(Math.min(...inUse.slice(-12))).toBeGreaterThan(60);
 });
 
 test('A fleet with its limit in DynamoDB with more services than leases gives each its turns, and serves all of their callers', () => {

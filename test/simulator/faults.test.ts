@@ -22,16 +22,16 @@ function run(changes: SmallScenario): SimulationResult {
   return result;
 }
 
-test('mass_drop: that part of the connections breaks, lent ones included, and is replaced', () => {
+test('mass_drop: that part of the connections breaks, those in use included, and is replaced', () => {
   const long = callers({ everyMs: 1_000, burst: 5, hold: { kind: 'fixed', ms: 900 } });
   const result = run({
     services: services(2, undefined, long),
     faults: [{ kind: 'mass_drop', atMs: 20_500, fraction: 0.5 }],
   });
   expect(discardsOf(result)).toEqual({ broken: 10 });
-  expect(final(result, 'ready') + final(result, 'lent')).toBe(20);
-  // Some of the ten that were lent at that moment did not get to the end of their work.
-  const interrupted = final(result, 'workStarted') - final(result, 'workCompleted') - final(result, 'lent');
+  expect(final(result, 'ready') + final(result, 'inUse')).toBe(20);
+  // Some of the ten that were in use at that moment did not get to the end of their work.
+  const interrupted = final(result, 'workStarted') - final(result, 'workCompleted') - final(result, 'inUse');
   expect(interrupted).toBeGreaterThan(0);
   expect(interrupted).toBeLessThan(10);
   expect(result.ends).toEqual({ cutOff: interrupted, keptAway: 0 });
@@ -66,9 +66,9 @@ test('server_down: every session ends, no dial gets through, and afterwards all 
     services: services(2, undefined, busy),
     faults: [{ kind: 'server_down', durationMs: 10_000 }],
   });
-  expect(at(result, 25_000, 'ready') + at(result, 25_000, 'lent')).toBe(0);
+  expect(at(result, 25_000, 'ready') + at(result, 25_000, 'inUse')).toBe(0);
   expect(result.waits.failed).toBeGreaterThan(100);
-  expect(final(result, 'ready') + final(result, 'lent')).toBe(20);
+  expect(final(result, 'ready') + final(result, 'inUse')).toBe(20);
   expect(result.faults[0]).toMatchObject({ fromMs: 20_000, untilMs: 30_000 });
   expect(result.faults[0]?.recoveredAtMs).toBeGreaterThan(30_000);
 });
@@ -78,7 +78,7 @@ test('crash: a process is gone with all it had, callers included, and a new one 
     services: [service('orders', undefined, busy)],
     faults: [{ kind: 'crash', everyMs: 5_000 }],
   });
-  expect(at(result, 22_000, 'ready') + at(result, 22_000, 'lent')).toBe(0);
+  expect(at(result, 22_000, 'ready') + at(result, 22_000, 'inUse')).toBe(0);
   // While it is down, nobody comes to it.
   expect(at(result, 25_000, 'workStarted')).toBe(at(result, 20_000, 'workStarted'));
   expect(at(result, 30_000, 'workStarted')).toBeGreaterThan(at(result, 25_000, 'workStarted'));
@@ -124,7 +124,7 @@ test('rolling_restart: one service after the other drains, serves those who are 
   expect(discardsOf(result)).toEqual({ drained: 30 });
   expect(result.waits.failed).toBe(0);
   // Whoever had a connection when its process began to drain was left in peace with it.
-  expect(final(result, 'workStarted') - final(result, 'workCompleted')).toBe(final(result, 'lent'));
+  expect(final(result, 'workStarted') - final(result, 'workCompleted')).toBe(final(result, 'inUse'));
   for (const one of result.services) expect(one.samples.ready.at(-1)).toBeGreaterThan(0);
   const [first, , last] = result.services.map(({ samples }) => samples.discards.drained);
   expect(first?.[22]).toBe(10);
@@ -133,7 +133,7 @@ test('rolling_restart: one service after the other drains, serves those who are 
   expect(result.faults[0]?.untilMs).toBeGreaterThan(30_000);
 });
 
-test('what is still lent at the deadline of a restart is taken away', () => {
+test('what is still in use at the deadline of a restart is taken away', () => {
   const result = run({
     durationMs: 80_000,
     services: [
@@ -181,7 +181,7 @@ test('a process that crashes while it stands still does not wake up', () => {
     ],
   });
   expect(at(result, 28_000, 'checkouts')).toBeGreaterThan(at(result, 25_000, 'checkouts'));
-  expect(final(result, 'ready') + final(result, 'lent')).toBe(10);
+  expect(final(result, 'ready') + final(result, 'inUse')).toBe(10);
 });
 
 test('slow_dials: that part of the dials takes so long, and those that take too long are given up', () => {
@@ -250,6 +250,6 @@ test('clocks that differ and run at different speeds change nothing that matters
     coordinator: { leaseLimit: 50, latency: { kind: 'fixed', ms: 5 }, timeoutMs: 1_000 },
     faults: [{ kind: 'mass_drop', fraction: 0.5 }],
   });
-  expect(final(result, 'ready') + final(result, 'lent')).toBe(50);
+  expect(final(result, 'ready') + final(result, 'inUse')).toBe(50);
   expect(result.server.peakPerSecond).toBeLessThanOrEqual(20);
 });

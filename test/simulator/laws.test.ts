@@ -128,7 +128,7 @@ test('an engine that believes in connections that do not exist', () => {
 
 test('an engine that takes a session for live that the server does not have', () => {
   const laws = new Laws(new Timeline());
-  const counts = { limit: 10, pending: 0, live: 3, closing: 0, idle: 3, lent: 0, checking: 0, waiting: 0 };
+  const counts = { limit: 10, pending: 0, live: 3, closing: 0, idle: 3, inUse: 0, checking: 0, waiting: 0 };
   const process = {
     name: 'orders',
     pool: { counts: () => counts },

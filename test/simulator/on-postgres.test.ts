@@ -93,7 +93,7 @@ function simulated({ pool, connectionLimit, atMs, callers, holdMs, endsAtMs }: T
     opened: server.accepted,
     served: waits.callers - failed,
     failed,
-    mostInUse: Math.max(...samples.lent),
+    mostInUse: Math.max(...samples.inUse),
   };
 }
 

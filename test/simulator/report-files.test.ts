@@ -59,7 +59,7 @@ describe('The CSV', () => {
       const total = (...reasons: (keyof typeof samples.discards)[]) =>
         reasons.reduce((sum, reason) => sum + (samples.discards[reason].at(-1) ?? 0), 0);
       expect(cell('size')).toBe(samples.ready.at(-1));
-      expect(cell('in_use')).toBe(samples.lent.at(-1));
+      expect(cell('in_use')).toBe(samples.inUse.at(-1));
       expect(cell('checkouts')).toBe(samples.checkouts.at(-1));
       expect(cell('refills')).toBe(samples.refills.at(-1));
       expect(cell('work_completed')).toBe(samples.workCompleted.at(-1));

@@ -134,14 +134,14 @@ test('The shares of tenants are not there for one tenant alone, and there is no 
 
 test('The shares of tenants of many tenants are those of the nine who have most, in all runs the same, and of the others together', () => {
   const [first] = one.result.tenantSamples;
-  const lent = first?.lent ?? [];
+  const inUse = first?.inUse ?? [];
   const many = (factor: (n: number) => number): SimulationRun => {
     const named = Array.from({ length: 12 }, (_, n) => ({
       tenant: n === 11 ? 'others' : `t${n}`,
-      lent: lent.map((value) => value * factor(n)),
+      inUse: inUse.map((value) => value * factor(n)),
       workCompleted: first?.workCompleted ?? [],
     }));
-    const rest = { tenant: undefined, lent, workCompleted: first?.workCompleted ?? [] };
+    const rest = { tenant: undefined, inUse, workCompleted: first?.workCompleted ?? [] };
     return { ...one, result: { ...one.result, tenantSamples: [...named, rest] } };
   };
   const html = htmlReport(

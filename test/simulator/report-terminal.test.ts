@@ -64,7 +64,7 @@ describe('The report of a run', () => {
     const [first] = good.result.tenantSamples;
     const tenantSamples = Array.from({ length: 9 }, (_, n) => ({
       tenant: ['target', 'ready'][n] ?? `t${n}\u0007`,
-      lent: (first?.lent ?? []).map((value) => value * (n === 1 ? 99 : n === 0 ? 0.1 : n)),
+      inUse: (first?.inUse ?? []).map((value) => value * (n === 1 ? 99 : n === 0 ? 0.1 : n)),
       workCompleted: first?.workCompleted ?? [],
     }));
     const many = { ...good, result: { ...good.result, tenantSamples } };

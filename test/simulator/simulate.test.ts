@@ -11,7 +11,7 @@ test('a service fills its reservoir, serves its callers from it, and breaks no l
   const result = simulate(scenario({ services: [service('orders', undefined, busy)] }));
   expect(result.laws).toEqual([]);
   expect(result.passed).toBe(true);
-  expect(final(result, 'ready') + final(result, 'lent')).toBe(10);
+  expect(final(result, 'ready') + final(result, 'inUse')).toBe(10);
   expect(result.services[0]?.convergedAtMs).toBeLessThan(1_000);
   expect(result.services[0]).toMatchObject({ peak: 10, limit: 10 });
   expect(result.waits.callers).toBeGreaterThan(2_500);
@@ -115,7 +115,7 @@ test('callers come whether or not those before them were served, up to what the 
     scenario({ services: [service('orders', plain, callers({ ...arrivals, maxInUse: 4 }))] }),
   );
   expect(held.waits.failed).toBe(0);
-  expect(at(held, 5_000, 'lent')).toBe(4);
+  expect(at(held, 5_000, 'inUse')).toBe(4);
   expect(held.ends.keptAway).toBe(60 * 8 - held.waits.callers);
   expect(open.ends).toEqual({ cutOff: 0, keptAway: 0 });
 });
@@ -230,7 +230,7 @@ test('a scenario in which time could not pass is refused, with all that is wrong
   );
 });
 
-// All that happens does so halfway between two samples, so the mean of an interval is that of what is lent at its ends.
+// All that happens does so halfway between two samples, so the mean of an interval is that of what is in use at its ends.
 const halfway = (tenant: string, everyMs: number, holdMs: number, burst = 1) => ({
   tenant,
   everyMs,
@@ -252,17 +252,17 @@ test.each<[string, Partial<FaultPlan>[]]>([
   ['when all goes well', []],
   ['when a process crashes with its callers', [{ kind: 'crash', atMs: 20_050, everyMs: 5_000 }]],
   ['when a process stands still', [{ kind: 'pause', atMs: 20_050, durationMs: 3_000 }]],
-])('what tenants have adds up to what is lent and done, %s', (_when, faults) => {
+])('what tenants have adds up to what is in use and done, %s', (_when, faults) => {
   const { samples, tenantSamples } = simulate(scenario({ ...punctual, faults }));
   expect(tenantSamples.map(({ tenant }) => tenant)).toEqual(['often', 'rarely']);
   for (let row = 1; row < samples.timeMs.length; row++) {
-    const mean = ((samples.lent[row - 1] as number) + (samples.lent[row] as number)) / 2;
-    const lent = tenantSamples.map((tenant) => tenant.lent);
-    expect(sumOf(lent, row), `lent at ${samples.timeMs[row]}`).toBeCloseTo(mean, 5);
+    const mean = ((samples.inUse[row - 1] as number) + (samples.inUse[row] as number)) / 2;
+    const inUse = tenantSamples.map((tenant) => tenant.inUse);
+    expect(sumOf(inUse, row), `in use at ${samples.timeMs[row]}`).toBeCloseTo(mean, 5);
     const work = tenantSamples.map(({ workCompleted }) => workCompleted);
     expect(sumOf(work, row)).toBe(samples.workCompleted[row]);
   }
-  expect(Math.max(...samples.lent)).toBeGreaterThan(5);
+  expect(Math.max(...samples.inUse)).toBeGreaterThan(5);
 });
 
 test('a tenant has nothing any more when its pool took the connections away to end in time', () => {
@@ -277,9 +277,9 @@ test('a tenant has nothing any more when its pool took the connections away to e
   );
   const rowAt = (timeMs: number) => samples.timeMs.indexOf(timeMs);
   const [atDeadline, down] = [rowAt(45_000), rowAt(46_000)];
-  expect(tenantSamples.map(({ lent }) => lent[atDeadline])).toEqual([2, 0]);
-  expect(tenantSamples.map(({ lent }) => lent[down])).toEqual([0, 0]);
-  expect(tenantSamples[0]?.lent.at(-1)).toBe(samples.lent.at(-1));
+  expect(tenantSamples.map(({ inUse }) => inUse[atDeadline])).toEqual([2, 0]);
+  expect(tenantSamples.map(({ inUse }) => inUse[down])).toEqual([0, 0]);
+  expect(tenantSamples[0]?.inUse.at(-1)).toBe(samples.inUse.at(-1));
 });
 
 test('tenants who ask for more have a larger share, also when holds are much shorter than samples', () => {
@@ -298,7 +298,7 @@ test('tenants who ask for more have a larger share, also when holds are much sho
     }),
   );
   const [much, little] = tenantSamples;
-  expect([much?.lent[30], little?.lent[30]]).toEqual([0.3, 0.01]);
+  expect([much?.inUse[30], little?.inUse[30]]).toEqual([0.3, 0.01]);
   expect(much?.workCompleted.at(-1)).toBe(tenants[0]?.completed);
   expect(little?.workCompleted.at(-1)).toBe(tenants[1]?.completed);
 });
@@ -321,5 +321,5 @@ test('the first 64 tenants have a series each, and the others one together', () 
     18,
   ]);
   expect(samples.workCompleted.at(-1)).toBe(210);
-  expect(tenantSamples.at(-1)?.lent[11]).toBe(3);
+  expect(tenantSamples.at(-1)?.inUse[11]).toBe(3);
 });

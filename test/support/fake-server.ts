@@ -7,7 +7,7 @@ import type { DiscardReason } from '../../src/core/reasons.js';
 import type { VirtualWorld } from './virtual-world.js';
 
 /** Where a socket is, as the server knows it. `unwanted`: it was opened although its dial had been given up. */
-export type Place = 'idle' | 'lent' | 'checking' | 'unwanted' | 'closing' | 'gone';
+export type Place = 'idle' | 'in_use' | 'checking' | 'unwanted' | 'closing' | 'gone';
 
 export class FakeSocket {
   readonly id: number;
@@ -41,7 +41,7 @@ export class FakeSocket {
   }
 
   get isLive(): boolean {
-    return this.place === 'idle' || this.place === 'lent' || this.place === 'checking';
+    return this.place === 'idle' || this.place === 'in_use' || this.place === 'checking';
   }
 
   /** The close that the pool asked for is done. May come late, after the pool destroyed the socket. */
@@ -221,7 +221,7 @@ export class FakeServer implements Dialer<FakeSocket> {
   }
 
   get live(): number {
-    return this.countAt('idle') + this.countAt('lent') + this.countAt('checking');
+    return this.countAt('idle') + this.countAt('in_use') + this.countAt('checking');
   }
 
   get total(): number {

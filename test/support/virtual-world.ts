@@ -19,7 +19,7 @@ export interface Witness {
   /** It failed, or its time was up, and the engine knows. */
   dialFailed(dial: FakeDial): void;
   discarded(socket: FakeSocket, reason: DiscardReason): void;
-  lent(lease: FakeLease, caller: Caller | undefined): void;
+  taken(lease: FakeLease, caller: Caller | undefined): void;
   failed(caller: Caller, error: Error): void;
   /** It came back, and is idle. */
   kept?(socket: FakeSocket): void;
@@ -46,7 +46,7 @@ export class FakeLease {
 
   release(error?: unknown): void {
     const { pool, leases } = this.#world;
-    if (!this.isOver && this.socket.place === 'lent') {
+    if (!this.isOver && this.socket.place === 'in_use') {
       this.isOver = true;
       leases.delete(this);
       if (error !== undefined) this.socket.doomedBy.add('released_with_error');
@@ -83,7 +83,7 @@ export class Caller extends Waiter<FakeSocket> {
 
   override granted(pooled: PooledConnection<FakeSocket>): void {
     if (!this.#settle('granted')) return;
-    this.lease = this.#world.noteLent(pooled, this);
+    this.lease = this.#world.noteTaken(pooled, this);
     this.reaction?.(this);
   }
 
@@ -228,7 +228,7 @@ export class VirtualWorld {
     this.taking++;
     const pooled = this.pool.tryTake(holder);
     this.taking--;
-    if (pooled !== undefined) return this.noteLent(pooled, undefined);
+    if (pooled !== undefined) return this.noteTaken(pooled, undefined);
     this.emptyHanded++;
     return undefined;
   }
@@ -274,17 +274,18 @@ export class VirtualWorld {
     return called;
   }
 
-  noteLent(pooled: PooledConnection<FakeSocket>, caller: Caller | undefined): FakeLease {
+  noteTaken(pooled: PooledConnection<FakeSocket>, caller: Caller | undefined): FakeLease {
     const socket = pooled.connection;
     socket.pooled = pooled;
-    if (socket.place !== 'idle') this.contradict(`socket ${socket.id} is lent while it is ${socket.place}`);
-    socket.moveTo('lent');
+    if (socket.place !== 'idle')
+      this.contradict(`socket ${socket.id} is given out while it is ${socket.place}`);
+    socket.moveTo('in_use');
     socket.uses++;
     this.checkouts++;
     this.returning = undefined;
     const lease = new FakeLease(this, pooled);
     this.leases.add(lease);
-    this.witness?.lent(lease, caller);
+    this.witness?.taken(lease, caller);
     return lease;
   }
 

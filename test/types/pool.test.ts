@@ -164,7 +164,7 @@ test('the methods of a Pool stats() has numbers, words of its own, and a count f
     const stats = pool.stats();
     expectTypeOf(stats).toEqualTypeOf<PoolStats>();
     expectTypeOf(stats.state).toEqualTypeOf<'open' | 'paused' | 'draining' | 'closed'>();
-    expectTypeOf(stats.breaker).toEqualTypeOf<'closed' | 'open' | 'half-open'>();
+    expectTypeOf(stats.breaker).toEqualTypeOf<'closed' | 'open' | 'half_open'>();
     expectTypeOf(stats.totals.discarded).toEqualTypeOf<Readonly<Record<DiscardReason, number>>>();
     expectTypeOf(stats.totals.discarded.idle_timeout).toEqualTypeOf<number>();
     // @ts-expect-error there is no such reason

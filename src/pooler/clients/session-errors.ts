@@ -200,8 +200,8 @@ export const timeouts = {
 
 /** Notice for a client that waits for long. */
 export function waitNotice(pool: BackendPool, waitedMs: number): OwnError {
-  const { lent, limit, waiting } = pool.stats();
-  const numbers = pool.shortage ?? `${lent} of ${limit} are in use`;
+  const { inUse, limit, waiting } = pool.stats();
+  const numbers = pool.shortage ?? `${inUse} of ${limit} are in use`;
   return {
     severity: 'NOTICE',
     code: SqlState.successfulCompletion,

@@ -264,7 +264,7 @@ export interface ClassRecord {
   readonly class: 'regular' | 'reserved';
   /** Number of connections for the class; Infinity until the first split. */
   readonly part: number;
-  readonly lent: number;
+  readonly inUse: number;
   readonly waiting: number;
   /** Reason for the present parts. */
   readonly reason: string;

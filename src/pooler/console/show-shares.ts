@@ -44,7 +44,7 @@ export const classes: Show = showEach<ClassRecord>(
     text('user', ({ user }) => user),
     text('class', (record) => record.class),
     int4('part', ({ part }) => limited(part)),
-    int4('lent', ({ lent }) => lent),
+    int4('in_use', ({ inUse }) => inUse),
     int4('waiting', ({ waiting }) => waiting),
     text('reason', ({ reason }) => reason),
   ],

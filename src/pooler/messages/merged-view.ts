@@ -185,7 +185,7 @@ export class MergedView implements PoolerView {
       (same) => ({
         ...same[0],
         part: sum(same, ({ part }) => part),
-        lent: sum(same, ({ lent }) => lent),
+        inUse: sum(same, ({ inUse }) => inUse),
         waiting: sum(same, ({ waiting }) => waiting),
       }),
     );

@@ -15,17 +15,17 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   ofPool.several('headgate_pooler_clients', ({ clients }) => clients.states),
   ofPool.several('headgate_pooler_clients_pinned', ({ clients }) => clients.pinned),
   ofPool.one('headgate_pooler_longest_wait_seconds', ({ clients }) => clients.longestWaitMs / secondMs),
-  ofPool.several('headgate_pooler_servers', ({ servers: { pending, idle, lent, checking, closing } }) => ({
+  ofPool.several('headgate_pooler_servers', ({ servers: { pending, idle, inUse, checking, closing } }) => ({
     opening: pending,
     idle,
-    active: lent,
+    active: inUse,
     checking,
     closing,
   })),
   ofPool.one('headgate_pooler_server_limit', ({ pool }) => pool.limit),
   ofPool.several('headgate_pooler_class_demand', ({ pool: { classes: of } }) => ({
-    regular: of.regularLent + of.regularWaiting,
-    reserved: of.reservedLent + of.reservedWaiting,
+    regular: of.regularInUse + of.regularWaiting,
+    reserved: of.reservedInUse + of.reservedWaiting,
   })),
   ofPool.several('headgate_pooler_class_capacity', ({ pool }) => ({
     regular: Math.min(pool.limit, pool.classes.regularPart),

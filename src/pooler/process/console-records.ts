@@ -123,7 +123,7 @@ export function serverStateOf(backend: Backend, checkAfterMs: number): ServerSta
   if (backend.isBeingCancelled) return 'being_canceled';
   if (state === 'idle')
     return checkAfterMs > 0 && systemClock.now() - idleSince > checkAfterMs ? 'used' : 'idle';
-  return state === 'lent' && backend.hasClient ? 'active' : 'tested';
+  return state === 'in_use' && backend.hasClient ? 'active' : 'tested';
 }
 
 export function serverRecord(
@@ -137,7 +137,7 @@ export function serverRecord(
     id,
     ends: transport,
     connectedAt,
-    requestedAt: Number.isNaN(pooled.lentAt) ? connectedAt : dateOf(pooled.lentAt),
+    requestedAt: Number.isNaN(pooled.inUseSince) ? connectedAt : dateOf(pooled.inUseSince),
     applicationName: holder?.told.get('application_name') ?? '',
     preparedStatements: statements.size,
     replication: holder?.replication ?? 'none',
@@ -148,7 +148,7 @@ export function serverRecord(
     clientId: holder?.identity.id,
     followerIds: backend.followers.flatMap(({ clientId }) => clientId ?? []),
     isCloseNeeded:
-      home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),
+      home?.state === 'draining' || (pooled.state === 'in_use' && home?.wouldRetire(pooled) === true),
     processId: key?.processId ?? 0,
   };
 }

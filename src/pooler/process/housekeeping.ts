@@ -98,9 +98,9 @@ function setReserve(pool: BackendPool, waitedMs: number, afterMs: number, keepsO
     if (pool.limit !== poolSize) pool.setLimit(poolSize);
     return;
   }
-  const { lent, live, waiting } = pool.stats();
+  const { inUse, live, waiting } = pool.stats();
   if (waitedMs >= afterMs) pool.setLimit(poolSize + reservePoolSize);
-  else if (pool.limit > poolSize && waiting === 0 && (keepsOpen ? live : lent) <= poolSize)
+  else if (pool.limit > poolSize && waiting === 0 && (keepsOpen ? live : inUse) <= poolSize)
     pool.setLimit(poolSize);
 }
 

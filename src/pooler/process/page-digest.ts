@@ -151,7 +151,7 @@ export class DigestReader {
       const counts = pool.counts();
       connections.opening += counts.pending;
       connections.idle += counts.idle;
-      connections.active += counts.lent;
+      connections.active += counts.inUse;
       connections.checking += counts.checking;
       connections.closing += counts.closing;
       addPool(counters, pool);
@@ -240,7 +240,7 @@ function nameErrors(
 }
 
 function poolRecord(pool: BackendPool, callers: PoolCallers | undefined): PoolRecord {
-  const { pending, idle, lent, checking, closing } = pool.counts();
+  const { pending, idle, inUse, checking, closing } = pool.counts();
   const { tally } = pool;
   return {
     user: pool.user,
@@ -248,7 +248,7 @@ function poolRecord(pool: BackendPool, callers: PoolCallers | undefined): PoolRe
     active: callers?.active ?? 0,
     waiting: callers?.waiting ?? 0,
     idle: callers?.idle ?? 0,
-    connections: pending + idle + lent + checking + closing,
+    connections: pending + idle + inUse + checking + closing,
     limit: pool.limit,
     longestWaitMs: Math.round(callers?.longestWaitMs ?? 0),
     isPaused: pool.isPaused,

@@ -384,6 +384,6 @@ export class Pooler {
   }
 }
 
-function countsOf({ regularLent, reservedLent, regularPart, reservedPart }: ClassCounts): ClassCounts {
-  return { regularLent, reservedLent, regularPart, reservedPart };
+function countsOf({ regularInUse, reservedInUse, regularPart, reservedPart }: ClassCounts): ClassCounts {
+  return { regularInUse, reservedInUse, regularPart, reservedPart };
 }

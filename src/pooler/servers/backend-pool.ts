@@ -265,7 +265,7 @@ export class BackendPool {
   get outage(): Error | undefined {
     if (!this.isFailing) return undefined;
     const { breaker, pending } = this.stats();
-    const isProbed = breaker === 'half-open' && pending > 0;
+    const isProbed = breaker === 'half_open' && pending > 0;
     return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
   }
 

@@ -11,8 +11,8 @@ export class ClassUsage implements ClassCounts {
   /** Times that work of the class had to wait for a connection. */
   regularWaits = 0;
   reservedWaits = 0;
-  regularLent = 0;
-  reservedLent = 0;
+  regularInUse = 0;
+  reservedInUse = 0;
   regularPart = Number.POSITIVE_INFINITY;
   reservedPart = Number.POSITIVE_INFINITY;
   #reason: ClassShares['reason'] = 'demand_fits';
@@ -53,19 +53,19 @@ export class ClassUsage implements ClassCounts {
 
   took(isReserved: boolean): void {
     if (isReserved) {
-      if (++this.reservedLent > this.#reservedPeak) this.#reservedPeak = this.reservedLent;
-    } else if (++this.regularLent > this.#regularPeak) this.#regularPeak = this.regularLent;
+      if (++this.reservedInUse > this.#reservedPeak) this.#reservedPeak = this.reservedInUse;
+    } else if (++this.regularInUse > this.#regularPeak) this.#regularPeak = this.regularInUse;
   }
 
   /** A statement has opened a transaction, or the session is pinned: the connection counts as reserved from then on. */
   becameReserved(): void {
-    this.regularLent--;
+    this.regularInUse--;
     this.took(true);
   }
 
   gaveBack(wasReserved: boolean): void {
-    if (wasReserved) this.reservedLent--;
-    else this.regularLent--;
+    if (wasReserved) this.reservedInUse--;
+    else this.regularInUse--;
   }
 
   /** Splits the capacity by what was needed since the last split. */
@@ -82,7 +82,7 @@ export class ClassUsage implements ClassCounts {
     this.regularPart = regular;
     this.reservedPart = reserved;
     this.#reason = reason;
-    this.#regularPeak = this.regularLent;
-    this.#reservedPeak = this.reservedLent;
+    this.#regularPeak = this.regularInUse;
+    this.#reservedPeak = this.reservedInUse;
   }
 }

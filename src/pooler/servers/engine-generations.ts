@@ -13,9 +13,9 @@ import type { Backend } from './backend.js';
 export type Engine = ConnectionPool<Backend>;
 
 /** Connections by state; together all that are open or opening. */
-export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'lent' | 'checking' | 'closing'>;
+export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'inUse' | 'checking' | 'closing'>;
 
-const noConnections: EngineCounts = Object.freeze({ pending: 0, idle: 0, lent: 0, checking: 0, closing: 0 });
+const noConnections: EngineCounts = Object.freeze({ pending: 0, idle: 0, inUse: 0, checking: 0, closing: 0 });
 const noDeadline = Number.POSITIVE_INFINITY;
 
 export class EngineGenerations {
@@ -74,12 +74,12 @@ export class EngineGenerations {
   /** Counts of all engines. A former engine hands out nothing any more, and closes idle connections. */
   counts(): EngineCounts {
     if (this.isEmpty) return noConnections;
-    const sum = { pending: 0, idle: 0, lent: 0, checking: 0, closing: 0 };
+    const sum = { pending: 0, idle: 0, inUse: 0, checking: 0, closing: 0 };
     for (const engine of this.all) {
-      const { pending, idle, lent, checking, closing } = engine.counts();
+      const { pending, idle, inUse, checking, closing } = engine.counts();
       sum.pending += pending;
       sum.idle += idle;
-      sum.lent += lent;
+      sum.inUse += inUse;
       sum.checking += checking;
       sum.closing += closing;
     }

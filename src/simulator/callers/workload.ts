@@ -92,7 +92,7 @@ export class Workload {
   noneServed(process: ServiceProcess): void {
     for (const [name, presences] of this.#presences.get(process.name) ?? []) {
       const tenant = this.#tenants.get(name) as TenantTally;
-      tenant.lent.change(-presences.endServed(process), this.#timeline.now);
+      tenant.inUse.change(-presences.endServed(process), this.#timeline.now);
     }
     for (const loop of this.#loops.get(process.name) ?? []) loop.processEnded(process);
   }
@@ -116,7 +116,7 @@ export class Workload {
         this.callers.served++;
         tenant.givenMs += caller.holdMs;
         caller.presence.served++;
-        tenant.lent.change(1, this.#timeline.now);
+        tenant.inUse.change(1, this.#timeline.now);
         record(waitMs, false);
       },
       failed: (_caller, waitMs) => {
@@ -130,7 +130,7 @@ export class Workload {
         // A pool that has to end takes connections away: who then gives one back was not counted any more.
         if (presence.served === 0) return;
         presence.served--;
-        tenant.lent.change(-1, this.#timeline.now);
+        tenant.inUse.change(-1, this.#timeline.now);
       },
       left: (caller, isDone) => {
         caller.presence.count--;

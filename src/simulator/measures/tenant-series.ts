@@ -7,15 +7,15 @@ const mostSeries = 64;
 const mostPoints = 2_000_000;
 
 /** How many connections a tenant's callers have, integrated at each change, so that short holds count too. */
-export class LentMeter {
-  #lent = 0;
+export class InUseMeter {
+  #inUse = 0;
   #changedAt = 0;
   #connectionMs = 0;
 
   change(by: number, now: number): void {
-    this.#connectionMs += this.#lent * (now - this.#changedAt);
+    this.#connectionMs += this.#inUse * (now - this.#changedAt);
     this.#changedAt = now;
-    this.#lent += by;
+    this.#inUse += by;
   }
 
   /** Connections times milliseconds, since the last call. */
@@ -29,7 +29,7 @@ export class LentMeter {
 
 export interface MeteredTenant {
   readonly name: string;
-  readonly lent: LentMeter;
+  readonly inUse: InUseMeter;
   readonly completed: number;
 }
 
@@ -39,7 +39,7 @@ type Shares = ReadonlyMap<string, number>;
 class Series {
   readonly #tenant: string | undefined;
   readonly #members: readonly MeteredTenant[];
-  readonly #lent: Float64Array;
+  readonly #inUse: Float64Array;
   readonly #completed: Float64Array;
   readonly #share: Float64Array | undefined;
 
@@ -51,7 +51,7 @@ class Series {
   ) {
     this.#tenant = tenant;
     this.#members = members;
-    this.#lent = new Float64Array(rows);
+    this.#inUse = new Float64Array(rows);
     this.#completed = new Float64Array(rows);
     this.#share = hasShares ? new Float64Array(rows) : undefined;
   }
@@ -59,11 +59,11 @@ class Series {
   add(row: number, now: number, spanMs: number, shares: Shares | undefined): void {
     let [connectionMs, completed, share] = [0, 0, 0];
     for (const member of this.#members) {
-      connectionMs += member.lent.take(now);
+      connectionMs += member.inUse.take(now);
       completed += member.completed;
       share += shares?.get(member.name) ?? 0;
     }
-    this.#lent[row] = spanMs > 0 ? toMillionths(connectionMs / spanMs) : 0;
+    this.#inUse[row] = spanMs > 0 ? toMillionths(connectionMs / spanMs) : 0;
     this.#completed[row] = completed;
     if (this.#share !== undefined) this.#share[row] = share;
   }
@@ -71,7 +71,7 @@ class Series {
   result(rows: number): TenantSamples {
     return {
       tenant: this.#tenant,
-      lent: Array.from(this.#lent.subarray(0, rows)),
+      inUse: Array.from(this.#inUse.subarray(0, rows)),
       workCompleted: Array.from(this.#completed.subarray(0, rows)),
       ...(this.#share && { share: Array.from(this.#share.subarray(0, rows)) }),
     };

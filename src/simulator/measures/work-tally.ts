@@ -1,13 +1,13 @@
 /** Counts of what became of callers: by tenant, and by service. */
 import type { TenantResult } from '../result.js';
-import { LentMeter } from './tenant-series.js';
+import { InUseMeter } from './tenant-series.js';
 import { RecentWaits, WaitHistogram } from './wait-histogram.js';
 
 /** Outcomes of the callers of one tenant, in all services. */
 export class TenantTally {
   readonly name: string;
   readonly waits = new WaitHistogram();
-  readonly lent = new LentMeter();
+  readonly inUse = new InUseMeter();
   completed = 0;
   cutOff = 0;
   keptAway = 0;

@@ -45,7 +45,7 @@ export function chartsOf({ scenario, result }: SimulationRun, mostPoints: number
         unit: '',
         lines: [
           gauge('ready', samples.ready),
-          gauge('in use', samples.lent),
+          gauge('in use', samples.inUse),
           gauge('opening', samples.pending),
           gauge('closing', samples.closing),
           gauge('target', samples.target),

@@ -41,7 +41,7 @@ function row(samples: Samples, i: number): string {
   const values = [
     samples.ready[i],
     samples.target[i],
-    samples.lent[i],
+    samples.inUse[i],
     samples.checkouts[i],
     samples.emptyEvents[i],
     discards(...discardReasons),

@@ -23,7 +23,7 @@ export function shareCharts(
       return { title, unit: ' %', lines: sharesOf(amounts, drawn), marks: [] };
     };
     return [
-      chart('Shares of tenants', lentTime(result, points)),
+      chart('Shares of tenants', timeInUse(result, points)),
       chart('Shares of tenants, of the work', work(result, points)),
       ...fairChart(result, points, drawn),
     ];
@@ -65,20 +65,20 @@ export function telling(runs: readonly SimulationRun[], mostPoints: number, most
 function ranked(runs: readonly SimulationRun[]): string[] {
   const totals = new Map<string, number>();
   for (const { result } of runs) {
-    for (const { tenant, lent } of result.tenantSamples) {
+    for (const { tenant, inUse } of result.tenantSamples) {
       if (tenant === undefined) continue;
-      const sum = lent.reduce((all, value) => all + value, 0);
+      const sum = inUse.reduce((all, value) => all + value, 0);
       totals.set(tenant, (totals.get(tenant) ?? 0) + sum);
     }
   }
   return [...totals].sort(([, a], [, b]) => b - a).map(([name]) => name);
 }
 
-function lentTime({ tenantSamples, samples: { timeMs } }: SimulationResult, points: Points): Amounts {
-  return amountsOf(tenantSamples, points, ({ lent }, { start, end }) => {
+function timeInUse({ tenantSamples, samples: { timeMs } }: SimulationResult, points: Points): Amounts {
+  return amountsOf(tenantSamples, points, ({ inUse }, { start, end }) => {
     let sum = 0;
     for (let i = start; i < end; i++)
-      sum += (lent[i] as number) * ((timeMs[i] as number) - (timeMs[i - 1] ?? 0));
+      sum += (inUse[i] as number) * ((timeMs[i] as number) - (timeMs[i - 1] ?? 0));
     return sum;
   });
 }

@@ -162,7 +162,7 @@ export interface FaultPlan {
   /** Names of services or of groups; empty: all. */
   readonly services: readonly string[];
   /**
-   * mass_drop: the part of connections dropped, lent ones included. hung_connections: the part that stops answering. slow_dials: the part of dials that are slow.
+   * mass_drop: the part of connections dropped, those in use included. hung_connections: the part that stops answering. slow_dials: the part of dials that are slow.
    * token_failures: the part of dials that get no token.
    */
   readonly fraction: number;
@@ -176,7 +176,7 @@ export interface FaultPlan {
 export interface AssertionPlan {
   /** Accepted by the server within any one second, wherever that begins. */
   readonly maxConnectsPerSec: number | undefined;
-  /** By then every service has had all the connections it wants, lent ones included. */
+  /** By then every service has had all the connections it wants, those in use included. */
   readonly convergeWithinMs: number | undefined;
   /** From when all have converged: no service has less than nine of ten for so long, but for the consequences of faults. */
   readonly stableForMs: number | undefined;

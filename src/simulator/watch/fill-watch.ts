@@ -1,6 +1,6 @@
 /**
  * Watches if services have the connections they want: when each first had them, whether they stayed, and when they were
- * back after a fault. A connection that is lent is had; one that the server has ended is not, even before that is known.
+ * back after a fault. A connection in use is had; one that the server has ended is not, even before that is known.
  */
 
 import { toMicroseconds } from '../measures/wait-histogram.js';

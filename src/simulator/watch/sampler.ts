@@ -12,7 +12,7 @@ import type { Timeline } from '../time/timeline.js';
 const columnNames = [
   'timeMs',
   'ready',
-  'lent',
+  'inUse',
   'pending',
   'closing',
   'waiting',
@@ -147,7 +147,7 @@ function rowOf(service: Service, now: number): Row {
   return {
     timeMs: toMicroseconds(now),
     ready: counts?.idle ?? 0,
-    lent: counts?.lent ?? 0,
+    inUse: counts?.inUse ?? 0,
     pending: counts?.pending ?? 0,
     closing: counts?.closing ?? 0,
     waiting: counts?.waiting ?? 0,

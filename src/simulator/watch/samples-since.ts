@@ -29,8 +29,8 @@ export function tenantSince(
   fromMs: number,
 ): TenantSamples {
   const first = firstRow(timeMs, fromMs);
-  const { tenant, lent, workCompleted, share } = samples;
-  const cut = { tenant, lent: lent.slice(first), workCompleted: since(workCompleted, first) };
+  const { tenant, inUse, workCompleted, share } = samples;
+  const cut = { tenant, inUse: inUse.slice(first), workCompleted: since(workCompleted, first) };
   return share === undefined ? cut : { ...cut, share: share.slice(first) };
 }
 

@@ -1,11 +1,11 @@
 // A pool as leases see it: it wants a number of connections, takes a lease before it opens one, and gives it back when the
-// socket is gone. Connections are lent now and then, and a lent one can't be closed before it comes back.
+// socket is gone. Connections are in use now and then, and one in use can't be closed before it comes back.
 import type { LeaseHolder, Leases } from '../../../src/core/leases.js';
 
 export interface PoolWorld {
   readonly later: (delayMs: number, run: () => void) => void;
   readonly random: () => number;
-  /** How long a connection stays lent, at most. */
+  /** How long a connection stays in use, at most. */
   readonly longestLoanMs: number;
   readonly opened: () => void;
   readonly closed: () => void;
@@ -26,7 +26,7 @@ export class ModelPool implements LeaseHolder {
   /** Leases that it has: for connections that are being opened, are open, or are being closed. */
   held = 0;
   idle = 0;
-  lent = 0;
+  inUse = 0;
   dialing = 0;
   closing = 0;
   recalled = 0;
@@ -54,7 +54,7 @@ export class ModelPool implements LeaseHolder {
   }
 
   get size(): number {
-    return this.idle + this.lent + this.dialing;
+    return this.idle + this.inUse + this.dialing;
   }
 
   want(count: number, ready = 0): void {
@@ -92,9 +92,9 @@ export class ModelPool implements LeaseHolder {
   lend(): void {
     if (this.idle === 0) return;
     this.idle--;
-    this.lent++;
+    this.inUse++;
     this.#world.later(this.#world.random() * this.#world.longestLoanMs, () => {
-      this.lent--;
+      this.inUse--;
       this.idle++;
       this.pump();
     });

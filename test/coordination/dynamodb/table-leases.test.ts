@@ -156,7 +156,7 @@ test('leases in a table come to one who waits although the one that has had its 
   late.want(1);
   const [turns] = turnsDuring(fleet, [late], 60_000);
   expect(turns).toBeGreaterThan(0);
-  expect(stuck.pool.lent).toBe(1);
+  expect(stuck.pool.inUse).toBe(1);
   expect(fleet.problems).toEqual([]);
 });
 
@@ -319,7 +319,7 @@ test('leases in a table never exceed the limit, and add up, whatever is killed, 
   );
 });
 
-/** How often each has been given its first slot. Connections are lent now and then meanwhile. */
+/** How often each has been given its first slot. Connections are taken now and then meanwhile. */
 function turnsDuring(fleet: Fleet, instances: readonly Instance[], ms: number): number[] {
   const turns = instances.map(() => 0);
   let had = instances.map(({ pool }) => pool.held > 0);

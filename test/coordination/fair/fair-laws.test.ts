@@ -160,7 +160,7 @@ test('a capacity that is lowered is reached as soon as those above it have answe
 });
 
 /**
- * What is missing for as many as have been lent or waited for at once of late, if anybody waits at all. A pool can't take back that
+ * What is missing for as many as have been in use or waited for at once of late, if anybody waits at all. A pool can't take back that
  * it has asked, should its client have been served otherwise.
  */
 function wanted({ pool, member, isAsking }: House): number {

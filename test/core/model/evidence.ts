@@ -138,14 +138,14 @@ export class Evidence {
     return inARow === 0 ? Number.NEGATIVE_INFINITY : lastAt + Math.min(cap, base * 2 ** (inARow - 1));
   }
 
-  /** When a connection is not to be lent any more: its end, or with a reservoir the guard window before it. */
+  /** When a connection is not to be given out any more: its end, or with a reservoir the guard window before it. */
   lendUntil(socket: FakeSocket): number {
     const { reservoir, guardWindow } = this.world.policy;
     const end = socket.pooled?.expiresAt ?? never;
     return reservoir === undefined ? end : end - guardWindow;
   }
 
-  /** Whether a connection could be lent at this moment as it is. */
+  /** Whether a connection could be given out at this moment as it is. */
   isUsable(socket: FakeSocket): boolean {
     const { place, pooled } = socket;
     const { now, policy } = this.world;

@@ -76,29 +76,29 @@ export class MomentaryLaws implements Witness {
     );
   }
 
-  lent(lease: FakeLease, caller: Caller | undefined): void {
+  taken(lease: FakeLease, caller: Caller | undefined): void {
     const { policy, queue, time } = this.#evidence.world;
     const { socket, pooled } = lease;
     const { state } = this.#evidence.intentions;
-    this.#evidence.demand(state !== 'paused', () => 'a connection was lent while the pool was paused');
+    this.#evidence.demand(state !== 'paused', () => 'a connection was given out while the pool was paused');
     this.#evidence.demand(
       socket.uses <= policy.maxUses,
-      () => `socket ${socket.id} was lent ${socket.uses} times`,
+      () => `socket ${socket.id} was given out ${socket.uses} times`,
     );
     this.#evidence.demand(
       socket.doomedBy.size === 0,
-      () => `socket ${socket.id} was lent although ${[...socket.doomedBy]}`,
+      () => `socket ${socket.id} was given out although ${[...socket.doomedBy]}`,
     );
     const lendUntil = this.#evidence.lendUntil(socket);
     this.#evidence.demand(
       time.coarse() < lendUntil,
       () =>
-        `socket ${socket.id} was lent ${time.coarse() - lendUntil} ms after its end, or inside its guard window`,
+        `socket ${socket.id} was given out ${time.coarse() - lendUntil} ms after its end, or inside its guard window`,
     );
     const idleFor = time.coarse() - pooled.aliveAt;
     this.#evidence.demand(
       idleFor <= policy.checkAfterIdle,
-      () => `socket ${socket.id} was lent unchecked after ${idleFor} ms`,
+      () => `socket ${socket.id} was given out unchecked after ${idleFor} ms`,
     );
     if (caller === undefined) {
       this.#evidence.demand(queue.size === 0, () => `tryTake() went past ${queue.size} callers in the queue`);
@@ -225,7 +225,7 @@ export class MomentaryLaws implements Witness {
         says(state === 'draining', `but the pool was ${state}`);
         return;
       case 'drain_deadline':
-        says(socket.place === 'lent', 'but it was not lent');
+        says(socket.place === 'in_use', 'but it was not in use');
         says(due >= drainDeadline, 'but the deadline has not passed');
         return;
       case 'late_dial':

@@ -199,7 +199,7 @@ class Run {
     releaseWithError: (a, b) => this.#giveBack(pick(this.world.leases, a), b < 0.5 ? new Error('bad') : true),
     releaseTwice: (a) => this.#giveBackAgain(pick(this.#finished, a)),
     releaseStale: () => {
-      const stale = this.#finished.find((lease) => lease.socket.place === 'lent');
+      const stale = this.#finished.find((lease) => lease.socket.place === 'in_use');
       this.#giveBackAgain(stale);
     },
     breakOne: (a) => {

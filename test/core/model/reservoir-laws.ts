@@ -1,4 +1,4 @@
-// The laws of a reservoir: what is lent has time left, what is discarded is discarded under the right word.
+// The laws of a reservoir: what is given out has time left, what is discarded is discarded under the right word.
 import type { DiscardReason } from '../../../src/core/reasons.js';
 import type { FakeSocket } from '../../support/fake-server.js';
 import type { Evidence } from './evidence.js';
@@ -91,7 +91,7 @@ function isReplacedInGoodTime(evidence: Evidence, remainingMs: number, says: Say
   // Without a margin, as many as keep the source busy, and one whose place is being made.
   const busy = Math.ceil(((evidence.limiter?.rate ?? Number.POSITIVE_INFINITY) / 1_000) * longestDialMs) + 1;
   const tolerance = Math.max(1, Math.min(margin > 0 ? margin : busy, policy.dialLimit));
-  const wanted = Math.min(targetReady, evidence.intentions.limit - server.countAt('lent'));
+  const wanted = Math.min(targetReady, evidence.intentions.limit - server.countAt('in_use'));
   const missing = wanted - evidence.spares();
   says(missing <= tolerance, `which leaves ${missing} missing of ${wanted}`);
 }

@@ -31,7 +31,7 @@ function booksAgree(evidence: Evidence): void {
     live: server.live,
     closing: server.closing,
     idle: server.countAt('idle'),
-    lent: server.countAt('lent'),
+    inUse: server.countAt('in_use'),
     checking: server.countAt('checking'),
     waiting: queue.size,
   };
@@ -42,9 +42,9 @@ function booksAgree(evidence: Evidence): void {
     );
   }
   evidence.demand(
-    counts.live === counts.idle + counts.lent + counts.checking,
+    counts.live === counts.idle + counts.inUse + counts.checking,
     () =>
-      `live ${counts.live} is not idle ${counts.idle} + lent ${counts.lent} + checking ${counts.checking}`,
+      `live ${counts.live} is not idle ${counts.idle} + in use ${counts.inUse} + checking ${counts.checking}`,
   );
   evidence.demand(pool.room === Math.max(0, limit - server.total), () => `the pool says room ${pool.room}`);
   evidence.demand(server.countAt('unwanted') === 0, () => 'a late connection was left open');
@@ -196,7 +196,7 @@ function drainingGoesOn(evidence: Evidence): void {
   if (evidence.intentions.state !== 'draining') return;
   // Unless the alarm is late, what is left at the deadline has been refused and destroyed.
   if (evidence.intentions.drainDeadline <= now && alarm.at > now) {
-    const left = queue.size + server.countAt('lent');
+    const left = queue.size + server.countAt('in_use');
     evidence.demand(left === 0, () => `${left} are left after the deadline of drain()`);
   }
   if (queue.size > 0) return;
@@ -258,7 +258,7 @@ function theAlarmRingsInTime(evidence: Evidence): void {
     for (const lease of leases) {
       const { socket, generation } = lease;
       const isReported = leaks.some((leak) => leak.socket === socket && leak.generation === generation);
-      if (socket.place !== 'lent' || isReported) continue;
+      if (socket.place !== 'in_use' || isReported) continue;
       by(lease.takenAt + policy.leakThreshold, `the leak of socket ${socket.id}`);
     }
   }

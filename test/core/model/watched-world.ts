@@ -39,8 +39,8 @@ class ReadyWatcher extends MomentaryLaws {
     this.#count(socket);
   }
 
-  override lent(lease: FakeLease, caller: Caller | undefined): void {
-    super.lent(lease, caller);
+  override taken(lease: FakeLease, caller: Caller | undefined): void {
+    super.taken(lease, caller);
     this.#count(lease.socket);
   }
 

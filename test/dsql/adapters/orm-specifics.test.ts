@@ -47,7 +47,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   dsql.setFaults({});
-  expect(pool.stats().lent).toBe(0);
+  expect(pool.stats().inUse).toBe(0);
   await pool.end();
   expect(dsql.troubles).toEqual([]);
 });

@@ -37,7 +37,7 @@ beforeEach(async () => {
 afterEach(async () => {
   dsql.setFaults({});
   // Nothing is left checked out, whatever has failed.
-  expect(pool.stats().lent).toBe(0);
+  expect(pool.stats().inUse).toBe(0);
   await pool.end();
   expect(dsql.troubles).toEqual([]);
 });

@@ -10,7 +10,7 @@ import { classifyError } from '../../../src/dsql.js';
 import * as main from '../../../src/index.js';
 import { eventOf, rejectionOf } from '../../support/outcomes.js';
 
-const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, lent: 0, checking: 0, waiting: 0 };
+const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, inUse: 0, checking: 0, waiting: 0 };
 
 /** An answer of the server, as node-postgres throws it. */
 function answer(code: string, message = 'no', severity = 'ERROR'): Error {

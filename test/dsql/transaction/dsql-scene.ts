@@ -35,7 +35,7 @@ export class Scene {
     afterEach(async () => {
       this.dsql.setFaults({});
       // Every checkout of a transaction came back.
-      expect(this.pool.stats().lent).toBe(0);
+      expect(this.pool.stats().inUse).toBe(0);
       if (!this.pool.ending) await this.pool.end();
       await this.dsql.reset();
       expect(this.dsql.troubles).toEqual([]);

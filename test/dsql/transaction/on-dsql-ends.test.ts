@@ -221,7 +221,7 @@ test('ends from outside: A wait for a retry holds no connection, and ends with i
   scene.dsql.setFaults({ conflictShare: 1 });
   const retried = rejectionOf(scene.increment(undefined, { backoffBase: 300, backoffCap: 300 }));
   while (log.of('retryScheduled').length === 0) await nextTurn();
-  expect(scene.pool.stats().lent).toBe(0);
+  expect(scene.pool.stats().inUse).toBe(0);
   scene.dsql.setFaults({});
   await scene.pool.query('SELECT 1');
   await scene.pool.end();

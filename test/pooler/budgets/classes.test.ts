@@ -48,11 +48,11 @@ test('regular and reserved work of one user a statement that opens a transaction
   const client = await pooler.connect();
   const classes = () => pooler.pooler.stats().pools.map(({ classes: of }) => of)[0];
   await client.query('select 1');
-  expect(classes()).toMatchObject({ regularLent: 0, reservedLent: 0 });
+  expect(classes()).toMatchObject({ regularInUse: 0, reservedInUse: 0 });
   await client.query('begin');
-  expect(classes()).toMatchObject({ regularLent: 0, reservedLent: 1 });
+  expect(classes()).toMatchObject({ regularInUse: 0, reservedInUse: 1 });
   await client.query('commit');
-  expect(classes()).toMatchObject({ regularLent: 0, reservedLent: 0 });
+  expect(classes()).toMatchObject({ regularInUse: 0, reservedInUse: 0 });
   await client.query('listen something');
-  await expect.poll(classes).toMatchObject({ regularLent: 0, reservedLent: 1 });
+  await expect.poll(classes).toMatchObject({ regularInUse: 0, reservedInUse: 1 });
 });

@@ -162,9 +162,9 @@ async function leftovers(stats: PoolerStats, observer: Observer, proxy: FaultPro
   if (clients + waiting + pinned > 0)
     left.push(`${clients} clients are left, ${waiting} wait, ${pinned} are pinned`);
   const sessions = await observer.sessions();
-  for (const { user, database, lent, pending, closing, checking, waiting: queued, live } of pools) {
-    if (lent + pending + closing + checking + queued > 0)
-      left.push(`${user}@${database}: ${JSON.stringify({ lent, pending, closing, checking, queued })}`);
+  for (const { user, database, inUse, pending, closing, checking, waiting: queued, live } of pools) {
+    if (inUse + pending + closing + checking + queued > 0)
+      left.push(`${user}@${database}: ${JSON.stringify({ inUse, pending, closing, checking, queued })}`);
     const there = sessions.filter((session) => session.user === user && session.database === database);
     if (there.length !== live) left.push(`${user}@${database} has ${live}, PostgreSQL has ${there.length}`);
   }

@@ -73,7 +73,7 @@ test('a cancel request that comes to another pooler reaches the client of its pe
   const secret = Buffer.alloc(4);
   secret.writeInt32BE(secretKey);
   const slept = client.query('select pg_sleep(600)').catch((error: { code: string }) => error.code);
-  await expect.poll(() => one.pooler.stats().pools[0]?.lent).toBe(1);
+  await expect.poll(() => one.pooler.stats().pools[0]?.inUse).toBe(1);
   await expect
     .poll(
       async () => {

@@ -188,7 +188,7 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
   ],
   classes: [
     ['text', 'database user class'],
-    ['int4', 'part lent waiting'],
+    ['int4', 'part in_use waiting'],
     ['text', 'reason'],
   ],
   workers: [

@@ -71,8 +71,8 @@ function start(): Promise<TestPooler> {
 async function untilAllIsQuiet({ pooler }: TestPooler): Promise<void> {
   const isQuiet = (): boolean => {
     const { clients, waiting, pinned, pools } = pooler.stats();
-    const lent = pools.reduce((sum, pool) => sum + pool.lent, 0);
-    return clients + waiting + pinned + lent === 0;
+    const inUse = pools.reduce((sum, pool) => sum + pool.inUse, 0);
+    return clients + waiting + pinned + inUse === 0;
   };
   while (!isQuiet()) await new Promise((resolve) => setImmediate(resolve));
   // Not even on the server.

@@ -220,7 +220,7 @@ export class Occupants {
   }
 
   #held(): number {
-    return this.#pooler.pooler.stats().pools[0]?.lent ?? 0;
+    return this.#pooler.pooler.stats().pools[0]?.inUse ?? 0;
   }
 
   /** A server connection that is being cleaned is not yet free, and not held by a client. */

@@ -180,7 +180,7 @@ async function onPostgres({ startup, deeds, leaves }: Life): Promise<Seen> {
 const terminate = Buffer.from([0x58, 0, 0, 0, 4]);
 
 async function throughPooler(pooler: TestPooler, poolSize: number, life: Life): Promise<Seen> {
-  const held = (): number => pooler.pooler.stats().pools[0]?.lent ?? 0;
+  const held = (): number => pooler.pooler.stats().pools[0]?.inUse ?? 0;
   const first = await RawSession.start(pooler, StartupCode.version30, life.startup);
   try {
     await live(first, life.deeds);

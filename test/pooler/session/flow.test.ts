@@ -83,7 +83,7 @@ test('a result of 100 MB for a client that does not read waits at the server, an
   slow.send();
   const fast = await pooler.connect();
   for (let n = 0; n < 300; n++) expect((await fast.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
-  expect(pooler.pooler.stats().pools[0]?.lent).toBe(1);
+  expect(pooler.pooler.stats().pools[0]?.inUse).toBe(1);
   expect(heldSince(before)).toBeLessThan(40 * megabyte);
   slow.socket.resume();
   await slow.until(Backend.readyForQuery);
@@ -101,7 +101,7 @@ test('COPY to a client that does not read waits at the server, and is whole when
   slow.send();
   const fast = await pooler.connect();
   for (let n = 0; n < 300; n++) expect((await fast.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
-  expect(pooler.pooler.stats().pools[0]?.lent).toBe(1);
+  expect(pooler.pooler.stats().pools[0]?.inUse).toBe(1);
   expect(heldSince(before)).toBeLessThan(20 * megabyte);
   slow.socket.resume();
   const copied = (await slow.until(Backend.readyForQuery)).filter(({ type }) => type === Backend.copyData);

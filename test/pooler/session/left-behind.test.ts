@@ -76,7 +76,7 @@ async function compare(steps: readonly Step[], probe: string): Promise<void> {
   const client = await start(pooler);
   for (const step of steps) await take(client, step);
   const own = await look(client, probe);
-  const isKept = pooler.pooler.stats().pools[0]?.lent === 1;
+  const isKept = pooler.pooler.stats().pools[0]?.inUse === 1;
   if (isKept) client.socket.destroy();
   const others = await look(await start(pooler), probe);
   const later = isKept ? own : await look(client, probe);

@@ -89,7 +89,7 @@ test('time a client that has a server and does not read is ended, and its server
   stuck.socket.pause();
   writeQuery(stuck.writer, "select repeat('x', 1000) from generate_series(1, 100000)");
   stuck.send();
-  await expect.poll(() => pooler.pooler.stats().pools[0]?.lent).toBe(1);
+  await expect.poll(() => pooler.pooler.stats().pools[0]?.inUse).toBe(1);
   const other = await pooler.connect();
   expect((await other.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   stuck.socket.destroy();
@@ -413,7 +413,7 @@ test('modes a database and a user can have a mode of their own', async () => {
   const loose = await pooler.connect({ database: 'other' });
   await loose.query('select 1');
   const [first, second] = pooler.pooler.stats().pools;
-  expect([first?.lent, second?.lent]).toEqual([1, 0]);
+  expect([first?.inUse, second?.inUse]).toEqual([1, 0]);
 });
 
 test('modes the reset query can be run after every transaction', async () => {

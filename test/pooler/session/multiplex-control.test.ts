@@ -76,8 +76,8 @@ test('while statements share connections PAUSE ends when all are answered, and R
   for (let time = 0; time < 10; time++) {
     await load.more(50);
     await admin.query('PAUSE');
-    const { lent } = pooler.pooler.stats().pools[0] as { lent: number };
-    expect(lent).toBe(0);
+    const { inUse } = pooler.pooler.stats().pools[0] as { inUse: number };
+    expect(inUse).toBe(0);
     await admin.query('RESUME');
   }
   await load.more(50);
@@ -125,7 +125,7 @@ test('while statements share connections KILL_CLIENT ends that client, and no ot
   }
   await load.more(100);
   expect(await load.stop()).toHaveLength(victims.length);
-  await expect.poll(() => pooler.pooler.stats().pools[0]?.lent).toBe(0);
+  await expect.poll(() => pooler.pooler.stats().pools[0]?.inUse).toBe(0);
 });
 
 test('query_timeout ends the client whose statement runs, and those behind it are answered', async () => {

@@ -205,7 +205,7 @@ test('clients that leave in the middle take nothing from the others', async () =
   await askAll(clients, 40, (client, tag) => client.query('select $1::text as tag', [tag]));
   await leaving;
   expect(multiplexed(pooler)).toBeGreaterThan(10);
-  await expect.poll(() => pooler.pooler.stats().pools[0]?.lent).toBe(0);
+  await expect.poll(() => pooler.pooler.stats().pools[0]?.inUse).toBe(0);
 });
 
 test('a cancel request that comes too late and hits another statement has that one run again', async () => {

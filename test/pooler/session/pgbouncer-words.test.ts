@@ -213,7 +213,7 @@ test('a cancel request that reaches no server within cancel_wait_timeout is let 
   const client = await pooler.connect();
   const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
   const slept = client.query('select pg_sleep(0.5)');
-  await expect.poll(() => pooler.pooler.stats().pools[0]?.lent).toBe(1);
+  await expect.poll(() => pooler.pooler.stats().pools[0]?.inUse).toBe(1);
   proxy.stallsCancelsMs = 60_000;
   const writer = new MessageWriter();
   const secret = Buffer.alloc(4);

@@ -200,7 +200,7 @@ async function idleServer(
   return { server, session };
 }
 
-test('an idle server connection that gets a FATAL is not lent any more, also while the server has not closed it yet', async () => {
+test('an idle server connection that gets a FATAL is not given to clients any more, also while the server has not closed it yet', async () => {
   const { server, session } = await idleServer(({ socket }) => socket.end());
   const [first] = server.connections;
   const closed = new Promise((resolve) => first?.socket.once('end', resolve));
