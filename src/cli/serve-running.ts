@@ -1,18 +1,14 @@
-/** A pooler that runs, and what signals do to it. */
-
-import { formatDuration } from '../kernel/duration.js';
+/** A pooler that runs, and the effects of signals on it. */
 import { transportKind } from '../net/native-streams.js';
-import { headgateVersion } from '../observe/version.js';
-import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
-import { ConfigError, describeAsPgBouncer } from '../pooler/config/config-problems.js';
+import { diffConfig } from '../pooler/config/config-diff.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { endpoint } from '../pooler/config/special-kinds.js';
-import { versionText } from '../pooler/console/driver-settings.js';
 import type { ShutdownMode } from '../pooler/console/pooler-view.js';
 import type { PoolerLog } from '../pooler/log.js';
 import type { LogFile } from './log-file.js';
 import { serveLog } from './serve-log.js';
+import { eventLog, pgbouncerServingLog, type ServingLog } from './serving-log.js';
 import { openSystemLogOf } from './system-log.js';
 import type { Terminal } from './terminal.js';
 
@@ -72,6 +68,7 @@ export class Serving {
   readonly #plan: ServingPlan;
   readonly #listeners: readonly [SignalName, () => void][];
   readonly #log: PoolerLog;
+  readonly #events: ServingLog;
   /** Of those that were read, the last one. */
   #last: PoolerConfig;
   #pooler: RunningPooler | undefined;
@@ -89,15 +86,17 @@ export class Serving {
       { terminal, isQuiet, ...(file && { file }), usesSystemLog: openSystemLogOf(plan.config) },
       () => this.#config,
     );
+    const isPgBouncer = plan.config.admin.compatibility === 'pgbouncer';
+    this.#events = isPgBouncer ? pgbouncerServingLog(this.#log) : eventLog(this.#log);
     this.stopped = new Promise((resolve, reject) => {
       this.#succeed = resolve;
       this.#fail = reject;
     });
     this.#listeners = [
       ['SIGHUP', () => this.#reload()],
-      ['SIGTERM', () => this.#shutDown(this.#config.admin.sigtermMode)],
-      ['SIGINT', () => this.#shutDown('wait_for_servers')],
-      ['SIGQUIT', () => this.#shutDown('immediate')],
+      ['SIGTERM', () => this.#shutDown('SIGTERM', this.#config.admin.sigtermMode)],
+      ['SIGINT', () => this.#shutDown('SIGINT', 'wait_for_servers')],
+      ['SIGQUIT', () => this.#shutDown('SIGQUIT', 'immediate')],
       ...(process.platform === 'win32' ? [] : this.#pauses),
     ];
   }
@@ -127,21 +126,18 @@ export class Serving {
     for (const [signal, listener] of this.#listeners) signals.on(signal, listener);
     this.#endWith(pooler.stopped);
     const out = this.#plan.isQuiet === true ? () => {} : (text: string) => terminal.out(text);
-    for (const address of pooler.addresses) {
-      out(`headgate: listening on ${address}\n`);
-      if (this.#isPgBouncer) this.#log('info', `listening on ${address}`);
-    }
-    if (this.#isPgBouncer) this.#log('info', `process up: ${versionText(headgateVersion)}`);
+    for (const address of pooler.addresses) out(`headgate: listening on ${address}\n`);
+    this.#events.listening(pooler.addresses);
     const { metricsListen } = this.#config.observability;
     if (metricsListen !== undefined) {
       const at = endpoint.show({ ...metricsListen, port: pooler.metricsPort ?? metricsListen.port });
       out(`headgate: metrics at http://${at}/metrics\n`);
       if (pooler.pagePath !== undefined) out(`headgate: page at http://${at}${pooler.pagePath}\n`);
       else if (this.#config.observability.page)
-        this.#log(
-          'warn',
-          'the page is not served: others can reach metrics_listen, and no page_password is set',
-        );
+        this.#log('warn', 'page not served', {
+          reason: 'no_page_password',
+          action: 'set page_password: others than this machine can reach metrics_listen',
+        });
     }
   }
 
@@ -149,9 +145,8 @@ export class Serving {
   #readConfig(): PoolerConfig {
     const { config, warnings } = this.#loadConfig();
     this.#plan.file?.use(config.logging.file);
-    for (const warning of warnings) this.#log('warn', warning);
     const diff = diffConfig(this.#config, config);
-    for (const line of formatDiff(diff)) this.#log('info', `reload: ${line}`);
+    this.#events.configRead(diff.changes, warnings);
     this.#last = diff.config;
     return diff.config;
   }
@@ -161,52 +156,47 @@ export class Serving {
       return loadConfig(this.#plan.request);
     } catch (error) {
       // A RELOAD of the console says, as PgBouncer does, to look here.
-      if (this.#isPgBouncer && error instanceof ConfigError)
-        for (const problem of error.problems) this.#log('warn', describeAsPgBouncer(problem));
+      this.#events.configRefused(error);
       throw error;
     }
-  }
-
-  get #isPgBouncer(): boolean {
-    return this.#plan.config.admin.compatibility === 'pgbouncer';
   }
 
   #reload(): void {
     this.#reloads = this.#reloads.then(async () => {
       if (this.#isStopping) return;
       try {
+        this.#events.reloadStarted();
         await this.#pooler?.reload(this.#readConfig());
+        this.#events.reloaded();
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        this.#log('error', 'not reloaded, the configuration stays as it was');
-        for (const line of why.split('\n')) this.#log('error', `  ${line}`);
+        this.#events.reloadFailed(error);
       }
     });
   }
 
   #pause(): void {
     if (this.#isStopping) {
-      this.#log('info', 'got SIGUSR1 while shutting down, ignoring');
+      this.#events.ignored('SIGUSR1');
       return;
     }
-    this.#log('info', 'pausing: clients wait until SIGUSR2, or RESUME on the console');
+    this.#events.paused();
     this.#pooler?.pause?.();
   }
 
   #resume(): void {
     if (this.#isStopping || this.#pooler?.isShuttingDown === true) {
-      this.#log('info', 'got SIGUSR2 while shutting down, ignoring');
+      this.#events.ignored('SIGUSR2');
       return;
     }
-    this.#log('info', 'resuming');
+    this.#events.resumed();
     this.#pooler?.resume?.();
   }
 
-  /** The second time it is at once. */
-  #shutDown(wanted: ShutdownMode): void {
+  /** A second signal stops at once. */
+  #shutDown(signal: SignalName, wanted: ShutdownMode): void {
     const mode = this.#isStopping ? 'immediate' : wanted;
     const deadlineMs = mode === 'immediate' ? 0 : this.#config.timeouts.shutdownTimeout;
-    this.#log('info', `stopping ${deadlineMs === 0 ? 'at once' : waits(mode, deadlineMs)}`);
+    this.#events.shutdownStarted(signal, mode, deadlineMs, this.#isStopping);
     this.#isStopping = true;
     this.#endWith((this.#pooler as RunningPooler).shutdown({ deadlineMs, mode }));
   }
@@ -218,9 +208,4 @@ export class Serving {
     };
     over?.finally(deaf).then(this.#succeed, this.#fail);
   }
-}
-
-function waits(mode: ShutdownMode, deadlineMs: number): string {
-  const what = mode === 'wait_for_clients' ? 'all clients have left' : 'transactions have ended';
-  return `when ${what}, after ${formatDuration(deadlineMs)} in any case; a second signal stops at once`;
 }

@@ -10,19 +10,22 @@ import { ConnectionPool } from '../core/connection-pool.js';
 import { PoolClosedError } from '../core/errors.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { Duration } from '../kernel/duration.js';
-import { inPresentContext } from '../runtime/async-context.js';
 import { detached } from '../runtime/detached.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
 import { soon } from '../runtime/soon.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import { throwLater } from '../runtime/throw-later.js';
-import { readTimeout, resizePool, whenReady } from '../runtime/waiting.js';
+import { resizePool, whenReady } from '../runtime/waiting.js';
 import type { PgClient, PgClientClass, QueryCallback } from './client.js';
 import { ClientCheckouts } from './client-checkouts.js';
+import { ClientCounts } from './client-counts.js';
+import { ConnectCalls } from './connect-calls.js';
+import { asPromiseOf } from './own-promise.js';
 import type { PgConnection } from './pg-connection.js';
 import { type DialingPool, PgDialer } from './pg-dialer.js';
 import type { ReleasableClient } from './pipelining-pool.js';
 import { type ConnectCallback, PoolConnects } from './pool-connects.js';
+import { type EndArgument, endPool } from './pool-end.js';
 import type { ConnectionLife, ConnectOptions, PoolClass } from './pool-interface.js';
 import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
@@ -32,12 +35,6 @@ import { type PublicOptions, publicOptions } from './public-options.js';
 import { type PoolMethods, ReplacedMethods } from './replaced-methods.js';
 
 type EmitterClass = new (options?: object) => EventEmitter;
-
-/** A call on its way through a tracer. */
-interface Entry {
-  readonly options?: ConnectOptions | undefined;
-  readonly isQuery?: boolean;
-}
 
 const noop = (): void => {};
 
@@ -60,8 +57,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly #connects: PoolConnects;
     /** Callers are not recorded, and the program set no promise class of its own. */
     #isPlain: boolean;
-    /** While a tracer's method runs: the arguments that its call can't carry. */
-    #entering: Entry | undefined = undefined;
+    readonly #calls: ConnectCalls;
+    readonly #counts: ClientCounts;
 
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
@@ -101,6 +98,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         connect,
         tryConnect,
       });
+      this.#calls = new ConnectCalls(this, tracer, this.#connects);
+      this.#counts = new ClientCounts(this.#engine, this.#dialer);
       this.#queries = new PoolQueries(
         this.#engine,
         this.#checkouts,
@@ -116,7 +115,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
     connect(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
       if (first !== undefined || second !== undefined || !this.#isPlain || this.ending || tracer.hasConnect)
-        return this.#connectBy(first, second);
+        return this.#calls.connect(first, second);
       // The fast path of the usual call, without the steps it does not need.
       const pooled = this.#engine.tryTake();
       if (pooled !== undefined) return Promise.resolve(this.#checkouts.checkOut(pooled));
@@ -124,58 +123,18 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return new ClientWaiter(this.#checkouts.checkOut, undefined).wait(this.#engine, timeoutMs, undefined);
     }
 
-    #connectBy(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
-      if (tracer.hasConnect && !this.ending) {
-        const [options, callback] = typeof first === 'function' ? [undefined, first] : [first, second];
-        return this.#entering === undefined
-          ? this.#enter({ options }, () => tracer.connect(this, callback))
-          : tracer.connect(this, callback);
-      }
-      const callback = typeof first === 'function' ? first : second;
-      const options = typeof first === 'object' && first !== null ? first : undefined;
-      if (callback !== undefined) return this.#connectWithCallback(callback, options);
-      if (this.ending) return this.Promise.reject(new PoolClosedError());
-      try {
-        return this.#asPromise(this.#connects.asPromise(options));
-      } catch (error) {
-        return this.Promise.reject(error);
-      }
-    }
-
     tryConnect(): PgClient | undefined {
       return this.ending ? undefined : this.#connects.atOnce();
     }
 
-    #enter(entry: Entry, call: () => unknown): unknown {
-      this.#entering = entry;
-      try {
-        return call();
-      } finally {
-        this.#entering = undefined;
-      }
-    }
-
     /** Called by pg-pool's own `connect`, which a tracer has called. */
     newClient({ callback }: { readonly callback: ConnectCallback }): void {
-      const entry = this.#entering;
-      // Code in the program's hooks is not part of this call.
-      this.#entering = undefined;
-      this.#connectWithCallback(callback, entry?.options, entry?.isQuery);
+      this.#calls.newClient(callback);
     }
 
     /** For pg-pool's own `connect`: the pool can always take a new client. */
     _isFull(): boolean {
       return false;
-    }
-
-    #connectWithCallback(
-      callback: ConnectCallback,
-      options: ConnectOptions | undefined,
-      isQuery = false,
-    ): unknown {
-      if (this.ending) return callback(new PoolClosedError(), undefined, noop);
-      this.#connects.withCallback(callback, options, isQuery);
-      return undefined;
     }
 
     // ---- queries --------------------------------------------------------------------------------------------------
@@ -187,7 +146,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         return undefined;
       }
       if (tracer.hasQuery && !this.#queries.isPipelined && !this.ending) {
-        return this.#enter({ isQuery: true }, () => tracer.query(this, text, values, callback));
+        return this.#calls.tracedQuery(text, values, callback);
       }
       if (typeof values === 'function') {
         this.#submit(text, undefined, values as QueryCallback);
@@ -201,7 +160,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         const settle: QueryCallback = (error, result) => resolve(error ? rejectionOf(error) : result);
         this.#submit(text, values, settle, true);
       });
-      return this.#asPromise(answer);
+      return asPromiseOf(this, answer);
     }
 
     #submit(text: unknown, values: unknown, callback: QueryCallback, isAwaited = false): void {
@@ -222,30 +181,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
     // ---- closing --------------------------------------------------------------------------------------------------
 
-    end(first?: (() => void) | { readonly deadline?: Duration }): unknown {
+    end(first?: EndArgument): unknown {
       this.note('ending');
-      const callback = typeof first === 'function' ? (first as (error?: Error) => void) : undefined;
-      if (this.ending) {
-        const error = new Error('Called end on pool more than once');
-        return callback ? callback(error) : this.Promise.reject(error);
-      }
-      const deadline = typeof first === 'object' && first !== null ? first.deadline : undefined;
-      let deadlineMs: number;
-      try {
-        deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
-      } catch (error) {
-        return this.Promise.reject(error);
-      }
-      this.ending = true;
-      const drained = (then: () => void): void => {
-        this.#engine.drain(systemClock.now() + deadlineMs, () => {
-          this.ended = true;
-          then();
-        });
-      };
-      if (callback === undefined) return this.#asPromise(new Promise<void>(drained));
-      drained(inPresentContext(() => soon(callback)));
-      return undefined;
+      return endPool(this, this.#engine, first);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -258,10 +196,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return this.#engine.stats();
     }
 
-    *lives(): IterableIterator<ConnectionLife> {
-      const now = systemClock.now();
-      for (const { bornAt, lendUntil } of this.#engine.connections())
-        yield { ageMs: now - bornAt, remainingMs: Math.max(0, lendUntil - now) };
+    lives(): IterableIterator<ConnectionLife> {
+      return this.#counts.lives();
     }
 
     resize(max: number): void {
@@ -280,40 +216,28 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return whenReady(this.#engine, count, options?.timeout);
     }
 
-    /** Connecting and live clients. Callers whose dial is held back count as connecting, as they would in pg-pool. */
     get totalCount(): number {
-      return this.#engine.live + this.#engine.pending + this.#dialsToCome();
+      return this.#counts.total;
     }
 
     get idleCount(): number {
-      return this.#engine.idle;
+      return this.#counts.idle;
     }
 
     get waitingCount(): number {
-      return Math.max(0, this.#engine.waiting - this.#engine.pending - this.#dialsToCome());
+      return this.#counts.waiting;
     }
 
     get expiredCount(): number {
-      const now = systemClock.now();
-      let expired = 0;
-      for (const pooled of this.#engine.connections()) if (now >= pooled.expiresAt) expired++;
-      return expired;
+      return this.#counts.expired;
     }
 
     get _clients(): PgClient[] {
-      return [
-        ...this.#dialer.clients,
-        ...Array.from(this.#engine.connections(), ({ connection }) => connection.client),
-      ];
+      return this.#counts.clients();
     }
 
     /** The base class keeps its own list, which is not used. */
     set _clients(_: PgClient[]) {}
-
-    #dialsToCome(): number {
-      const { waiting, pending, room, state } = this.#engine;
-      return state === 'paused' ? 0 : Math.min(Math.max(0, waiting - pending), room);
-    }
 
     /** From now on each checkout records where it was made. */
     noticeHolders(): void {
@@ -339,11 +263,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       } catch (thrown) {
         throwLater(thrown);
       }
-    }
-
-    /** Converts to the promise class that the program has set. */
-    #asPromise<T>(promise: Promise<T>): Promise<T> {
-      return this.Promise === Promise ? promise : this.Promise.resolve(promise);
     }
   }
 

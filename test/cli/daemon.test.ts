@@ -110,7 +110,7 @@ test.skipIf(process.platform === 'win32')(
     await expect.poll(() => setting(client, 'max_client_conn')).toBe('77');
     write({ max_client_conn: 'many' });
     signal(daemon, 'SIGHUP');
-    await expect.poll(log).toContain('not reloaded');
+    await expect.poll(log).toContain('config file loading failed');
     expect(log()).toMatch(/ WARNING invalid max_client_conn = many/);
     expect(await setting(client, 'max_client_conn')).toBe('77');
 

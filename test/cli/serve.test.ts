@@ -243,28 +243,24 @@ test('A pooler that runs is given the configuration, and says where it listens',
 });
 
 test.each([
-  ['SIGTERM', 'wait_for_servers', 'transactions have ended', []],
-  ['SIGINT', 'wait_for_servers', 'transactions have ended', []],
-  ['SIGTERM', 'wait_for_clients', 'all clients have left', ['--sigterm-mode=wait_for_clients']],
-  ['SIGINT', 'wait_for_servers', 'transactions have ended', ['--sigterm-mode=wait_for_clients']],
-])(
-  'A pooler that runs stops on %s with %s, when %s, and at once on the second',
-  async (signal, mode, what, flags) => {
-    const stage = new Stage();
-    const over = promised();
-    stage.onShutdown = (deadlineMs) => (deadlineMs === 0 ? Promise.resolve() : over.promise);
-    const { code } = await stage.run('--shutdown-timeout=7s', ...flags);
-    stage.signals.emit(signal);
-    expect(stage.shutdowns).toEqual([`${mode} 7000`]);
-    expect(stage.err).toContain(
-      `stopping when ${what}, after 7s in any case; a second signal stops at once\n`,
-    );
-    stage.signals.emit(signal);
-    expect(await code).toBe(0);
-    expect(stage.shutdowns).toEqual([`${mode} 7000`, 'immediate 0']);
-    over.resolve();
-  },
-);
+  ['SIGTERM', 'wait_for_servers', []],
+  ['SIGINT', 'wait_for_servers', []],
+  ['SIGTERM', 'wait_for_clients', ['--sigterm-mode=wait_for_clients']],
+  ['SIGINT', 'wait_for_servers', ['--sigterm-mode=wait_for_clients']],
+])('A pooler that runs stops on %s with %s, and at once on the second', async (signal, mode, flags) => {
+  const stage = new Stage();
+  const over = promised();
+  stage.onShutdown = (deadlineMs) => (deadlineMs === 0 ? Promise.resolve() : over.promise);
+  const { code } = await stage.run('--shutdown-timeout=7s', ...flags);
+  stage.signals.emit(signal);
+  expect(stage.shutdowns).toEqual([`${mode} 7000`]);
+  expect(stage.err).toContain(`shutdown started  signal=${signal} mode=${mode} deadline=7s\n`);
+  stage.signals.emit(signal);
+  expect(await code).toBe(0);
+  expect(stage.shutdowns).toEqual([`${mode} 7000`, 'immediate 0']);
+  expect(stage.err).toContain(`shutdown started  signal=${signal} mode=immediate\n`);
+  over.resolve();
+});
 
 test('A pooler that runs is paused by SIGUSR1 and resumed by SIGUSR2', async () => {
   const stage = new Stage();
@@ -315,14 +311,15 @@ test('A pooler that runs reads the configuration again on SIGHUP, and says what 
   const stage = new Stage();
   const { code } = await stage.run();
   stage.write(`${good}pooling: { poolSize: 5 }\nlisten: { port: 1 }`);
-  await stage.saysAfter('SIGHUP', 'listen.port');
+  await stage.saysAfter('SIGHUP', 'configuration reloaded');
   const lines = stage.err.split('\n').map((line) => line.replace(/^.* UTC /, ''));
   expect(lines).toEqual([
     'info  transport chosen  transport=native',
-    'info  reload: at once:',
-    'info  reload:   pooling.poolSize: 20 -> 5',
-    'info  reload: not before a restart:',
-    'info  reload:   listen.port: 6432 -> 1 (sockets are opened at the start)',
+    'info  listening  address=127.0.0.1:6432',
+    'info  configuration read  changes=2',
+    'info  setting changed  setting=listen.port from=6432 to=1 effect=restart reason="sockets are opened at the start"',
+    'info  setting changed  setting=pooling.poolSize from=20 to=5 effect=now',
+    'info  configuration reloaded',
     '',
   ]);
   stage.signals.emit('SIGTERM');
@@ -336,13 +333,69 @@ test('A pooler that runs goes on as it was where the new configuration is wrong'
   stage.write('databases: 1');
   await stage.saysAfter('SIGHUP', 'databases: must be');
   expect(stage.err).toMatch(
-    /error not reloaded, the configuration stays as it was\n.* error {3}2 problems with the configuration:\n/,
+    / error reload failed {2}kept="former configuration" problems=2 error=".*databases: must be.*"\n/,
   );
   stage.write(`${good}pooling: { poolSize: 5 }`);
-  await stage.saysAfter('SIGHUP', 'reload: at once');
+  await stage.saysAfter('SIGHUP', 'configuration reloaded');
   stage.signals.emit('SIGTERM');
   await code;
   expect(stage.reloaded.map(({ pooling }) => pooling.poolSize)).toEqual([5]);
+});
+
+test('A pooler that runs logs each step of its life as one JSON record, with fields', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run('--log-format=json');
+  stage.write('databases: 1');
+  await stage.saysAfter('SIGHUP', 'reload failed');
+  for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGTERM']) stage.signals.emit(signal);
+  await code;
+  const records = stage.err
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(records.map(({ message }) => message)).toEqual([
+    'transport chosen',
+    'listening',
+    'reload failed',
+    'paused',
+    'resumed',
+    'shutdown started',
+  ]);
+  expect(records[1]).toMatchObject({ level: 'info', address: '127.0.0.1:6432' });
+  expect(records[2]).toMatchObject({
+    level: 'error',
+    problems: 2,
+    error: expect.stringContaining('databases: must be'),
+  });
+  expect(records[5]).toMatchObject({ signal: 'SIGTERM', mode: 'wait_for_servers' });
+});
+
+test('A pooler that stands in for PgBouncer logs the steps of its life in the words of PgBouncer', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run('--compatibility=pgbouncer');
+  stage.write(`${good}pooling: { poolSize: 5 }`);
+  await stage.saysAfter('SIGHUP', 'setting changed');
+  stage.write('databases: 1');
+  await stage.saysAfter('SIGHUP', 'config file loading failed');
+  for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGINT']) stage.signals.emit(signal);
+  await code;
+  const lines = stage.err.split('\n').map((line) => line.replace(/^.* UTC \[\d+\] /, ''));
+  expect(lines).toEqual([
+    'LOG transport chosen  transport=native',
+    'LOG listening on 127.0.0.1:6432',
+    expect.stringMatching(/^LOG process up: PgBouncer /),
+    'LOG got SIGHUP, re-reading config',
+    'LOG configuration read  changes=1',
+    'LOG setting changed  setting=pooling.poolSize from=20 to=5 effect=now',
+    'LOG got SIGHUP, re-reading config',
+    expect.stringMatching(/^WARNING .*databases: must be/),
+    expect.stringMatching(/^WARNING /),
+    'WARNING config file loading failed',
+    'LOG got SIGUSR1, pausing all activity',
+    'LOG got SIGUSR2, continuing from PAUSE',
+    'LOG got SIGINT, shutting down, waiting for all servers connections to be released',
+    '',
+  ]);
 });
 
 test('A pooler that runs can be reloaded from the console', async () => {

@@ -1,6 +1,7 @@
 // The page before poolers of other kinds: as PgBouncer says things, in a fleet, and in front of Aurora DSQL.
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { hasJava, startDynamo } from '../../scripts/lib/dynamodb-local.mjs';
+import type { LogDetails, PoolerLog } from '../../src/pooler/log.js';
 import { FleetStage } from '../pooler/budgets/fleet-stage.js';
 import { startDsqlPooler } from '../pooler/dsql/dsql-pooler.js';
 import { startTestDsql } from '../support/dsql-local.js';
@@ -27,12 +28,14 @@ function act(port: number | undefined, action: object): Promise<Response> {
   });
 }
 
-test('a pooler that speaks as PgBouncer has the page and its actions', async () => {
+test('a pooler that speaks as PgBouncer has the page and its actions, and logs them', async () => {
   const db = await database();
-  const { pooler, connect } = await startTestPooler(db, {
-    admin: { compatibility: 'pgbouncer' },
-    observability,
-  });
+  const events: LogDetails[] = [];
+  const log: PoolerLog = (_level, message, details = {}) => {
+    if (message === 'page action') events.push(details);
+  };
+  const settings = { admin: { compatibility: 'pgbouncer' }, observability };
+  const { pooler, connect } = await startTestPooler(db, settings, { host: { log } });
   await (await connect()).query('select 1');
   const base = `http://127.0.0.1:${pooler.metricsPort}`;
   const paused = await act(pooler.metricsPort, { name: 'pause', database: db.database });
@@ -43,6 +46,20 @@ test('a pooler that speaks as PgBouncer has the page and its actions', async () 
     expect(pools.rows).toMatchObject([{ user: db.user, isPaused: true }]);
   }, soon);
   expect((await act(pooler.metricsPort, { name: 'resume', database: db.database })).status).toBe(200);
+  expect(events).toMatchObject([
+    {
+      who: 'operator (token)',
+      from: '127.0.0.1',
+      action: `pause ${db.database} (headgate)`,
+      outcome: 'done',
+    },
+    {
+      who: 'operator (token)',
+      from: '127.0.0.1',
+      action: `resume ${db.database} (headgate)`,
+      outcome: 'done',
+    },
+  ]);
 });
 
 test('a pooler in front of Aurora DSQL shows the rate of opening, and what binds when it is used up', async () => {

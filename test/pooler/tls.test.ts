@@ -305,7 +305,7 @@ test('Rules are not watched where they are not used', async () => {
     });
   }
   await pooler.connect(withTls);
-  expect(lines.filter((line) => line.startsWith('users and rules'))).toEqual([]);
+  expect(lines.filter((line) => line.startsWith('users and rules not reloaded'))).toEqual([]);
 });
 
 test('A client without TLS is not asked for its password in clear text, unless that is allowed', async () => {

@@ -38,7 +38,7 @@ export class DynamoFleet implements Fleet {
       log: (message, error) =>
         log('warn', 'fleet trouble', {
           server,
-          reason: message,
+          detail: message,
           error: error instanceof Error ? error.message : undefined,
         }),
     });
@@ -79,9 +79,6 @@ export class DynamoFleet implements Fleet {
       })),
     );
     for (const { server, isDone } of ended)
-      if (!isDone)
-        this.#parts.log('warn', 'fleet leases not returned; other instances take them back later', {
-          server,
-        });
+      if (!isDone) this.#parts.log('warn', 'fleet leases not returned', { server, timeout_ms: endTimeoutMs });
   }
 }

@@ -1,7 +1,7 @@
 /** Changes of a reload: effective at once, for new connections, or only after a restart. */
 import { isDeepStrictEqual } from 'node:util';
 import { HiddenText } from './hidden-text.js';
-import { type AnyOption, type ReloadEffect, reloadTexts } from './option.js';
+import type { AnyOption, ReloadEffect } from './option.js';
 import { allOptions, type EntryKind, entryOptions } from './option-table.js';
 import type { DatabaseConfig, PoolerConfig } from './pooler-config.js';
 
@@ -89,18 +89,4 @@ function withoutRestart(old: PoolerConfig, next: PoolerConfig): PoolerConfig {
   }
   for (const section of Object.values(sections)) Object.freeze(section);
   return Object.freeze({ ...next, ...sections }) as PoolerConfig;
-}
-
-/** Lines for the changes, grouped by when they take effect. */
-export function formatDiff({ changes }: Pick<ConfigDiff, 'changes'>): string[] {
-  if (changes.length === 0) return ['nothing has changed'];
-  return (Object.keys(reloadTexts) as ReloadEffect[]).flatMap((effect) => {
-    const found = changes.filter((change) => change.effect === effect);
-    if (found.length === 0) return [];
-    return [`${reloadTexts[effect].heading}:`, ...found.map(describe)];
-  });
-}
-
-function describe({ path, from, to, why }: ConfigChange): string {
-  return `  ${path}: ${from} -> ${to}${why === undefined ? '' : ` (${why})`}`;
 }

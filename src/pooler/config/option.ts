@@ -12,22 +12,15 @@ import type { Kind } from './kind.js';
  */
 export type ReloadEffect = 'now' | 'new-clients' | 'new-servers' | 'other-servers' | 'restart';
 
-/** When a changed setting holds: in a heading of RELOAD's log, and in a column of the documentation. */
-export const reloadTexts: Readonly<
-  Record<ReloadEffect, { readonly heading: string; readonly column: string }>
-> = {
-  now: { heading: 'at once', column: 'at once' },
-  'new-clients': { heading: 'for clients that connect from now on', column: 'new clients' },
-  'new-servers': {
-    heading: 'for server connections opened from now on; open ones close when they are given back',
-    column: 'new server connections',
-  },
-  'other-servers': {
-    heading: 'for all server connections: open ones close when they are given back, and are replaced',
-    column: 'all server connections',
-  },
-  restart: { heading: 'not before a restart', column: 'restart' },
-};
+/** When a changed setting holds: the word of the log, and the text of a column of the documentation. */
+export const reloadTexts: Readonly<Record<ReloadEffect, { readonly word: string; readonly column: string }>> =
+  {
+    now: { word: 'now', column: 'at once' },
+    'new-clients': { word: 'new_clients', column: 'new clients' },
+    'new-servers': { word: 'new_servers', column: 'new server connections' },
+    'other-servers': { word: 'all_servers', column: 'all server connections' },
+    restart: { word: 'restart', column: 'restart' },
+  };
 
 /** For settings of listening sockets. */
 export const boundAtStart = { reload: 'restart', whyRestart: 'sockets are opened at the start' } as const;

@@ -74,9 +74,8 @@ export class PoolerPage {
   }
 
   #tell({ who, from, action, outcome, detail }: AuditRecord): void {
-    this.#log(outcome === 'done' ? 'info' : 'warn', `page: ${action}: ${outcome}`, {
-      who,
-      from,
+    this.#log(outcome === 'done' ? 'info' : 'warn', 'page action', {
+      ...{ who, from, action, outcome },
       detail: detail === '' ? undefined : detail,
     });
   }

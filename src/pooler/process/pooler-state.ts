@@ -357,7 +357,7 @@ export class PoolerState {
     } catch (error) {
       if (!this.isPgBouncer || !(error instanceof ServingError)) throw error;
       for (const line of error.message.split('\n')) this.log('error', line);
-      this.log('error', 'users and rules stay as they were');
+      this.log('error', 'users and rules not reloaded', { kept: 'former users and rules' });
       return this.#auth;
     }
   }

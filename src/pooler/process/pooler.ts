@@ -141,7 +141,7 @@ export class Pooler {
       connected: (transport, _endpoint, hasRoom) => admissions.connected(transport, hasRoom),
       troubled: (trouble) =>
         trouble.reason === 'no_such_address'
-          ? this.#state.log('warn', trouble.error.message)
+          ? this.#state.log('warn', 'address not available', { error: trouble.error.message })
           : this.#state.log('error', 'accepting connections disturbed', { reason: trouble.reason }),
     });
   }

@@ -50,8 +50,7 @@ export class SecretQueries {
     const [name, secret] = row;
     if (name === user) return secret;
     // A secret of another user must not let anybody in. It is not logged: the columns may have been mixed up.
-    if (name !== null)
-      this.#parts.log('warn', 'auth_query answered with another user, and is not believed', { user });
+    if (name !== null) this.#parts.log('warn', 'auth_query answer refused', { user, reason: 'other_user' });
     return undefined;
   }
 }

@@ -109,7 +109,9 @@ export class ClientAcceptor {
             log('error', 'accepting connections paused', { error: error.message, duration_ms: pauseMs }),
         }),
     );
-    this.#sockets = await openSockets(this.#sockets, ({ message }) => log('warn', message));
+    this.#sockets = await openSockets(this.#sockets, ({ message }) =>
+      log('warn', 'address not available', { error: message }),
+    );
   }
 
   /**

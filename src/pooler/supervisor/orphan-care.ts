@@ -128,10 +128,11 @@ export class OrphanCare {
       if (left.length > 0 && (isBlind || elapsedMs >= longestMs)) {
         this.#parts.log(
           canAsk ? 'error' : 'info',
-          canAsk
-            ? 'server connections orphaned too long; their slots are used again'
-            : 'orphaned server connections taken for gone; nobody could ask the server',
-          { worker, connections: left.length, duration_ms: elapsedMs },
+          canAsk ? 'orphaned server connections given up' : 'orphaned server connections taken for closed',
+          {
+            ...{ worker, connections: left.length, duration_ms: elapsedMs },
+            reason: canAsk ? 'too_long' : 'server_not_asked',
+          },
         );
         this.#free(left);
         return;

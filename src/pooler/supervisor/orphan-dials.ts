@@ -163,7 +163,7 @@ export class OrphanDials {
   #logBegin(worker: number, dials: readonly OrphanDial[]): void {
     const visible = dials.filter(({ note }) => this.#isOnThisMachine(note.ends)).length;
     const longest = Math.max(...dials.map(({ note }) => this.#authenticationMs(note.ends)));
-    this.#parts.log('warn', 'server logins orphaned; their slots are kept until the server has ended them', {
+    this.#parts.log('warn', 'server logins orphaned', {
       worker,
       logins: dials.length,
       visible,
@@ -175,9 +175,7 @@ export class OrphanDials {
     const { gone, overdue, 'given up': givenUp } = counts;
     this.#parts.log(
       givenUp > 0 ? 'error' : 'info',
-      givenUp > 0
-        ? 'server logins orphaned too long; the slots of those still there are used again'
-        : 'orphaned server logins ended',
+      givenUp > 0 ? 'orphaned server logins given up' : 'orphaned server logins ended',
       { worker, gone, overdue, still_there: givenUp, duration_ms: elapsedMs },
     );
   }

@@ -76,7 +76,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     const busy = await holdAtOnce(one, limit);
     const waiting = holdAtOnce(other, limit);
     one.child.kill('SIGTERM');
-    await one.says('stopping when transactions have ended');
+    await one.says('shutdown started');
     await Promise.all(busy.map((client) => client.query('commit')));
     expect(await one.ended()).toBe(0);
     await waiting;

@@ -37,7 +37,9 @@ test('an address that this machine does not have is warned of, and clients come 
   for (const workers of [1, 2]) {
     const served = await serve(db, { listen: { addresses: ['192.0.2.1', '127.0.0.1'], workers } });
     expect(served.out.match(/listening on/g)).toHaveLength(1);
-    expect(served.err).toMatch(/warn +Can't listen on 192\.0\.2\.1:0: this machine has no such address\./);
+    expect(served.err).toMatch(
+      /warn +address not available +error="Can't listen on 192\.0\.2\.1:0: this machine has no such address\./,
+    );
     const client = await served.connect();
     expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   }
@@ -97,7 +99,7 @@ test('SIGTERM lets the transactions of all workers end, and takes no more client
     await client.query('select 1');
   }
   served.child.kill('SIGTERM');
-  await served.says('stopping when transactions have ended');
+  await served.says('shutdown started');
   await expect.poll(() => rejectionOf(served.connect({ port })).then(String)).toContain('ECONNREFUSED');
   for (const client of clients.values()) {
     expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
@@ -114,7 +116,7 @@ test('a second SIGTERM ends all at once', async () => {
   await client.query('begin');
   await client.query('select 1');
   served.child.kill('SIGTERM');
-  await served.says('stopping when transactions have ended');
+  await served.says('shutdown started');
   served.child.kill('SIGTERM');
   expect(await served.ended()).toBe(0);
 });
@@ -147,7 +149,7 @@ test('while it ends, the console can be had through the Unix socket', async () =
   await client.query('begin');
   await client.query('select 1');
   served.child.kill('SIGTERM');
-  await served.says('stopping when transactions have ended');
+  await served.says('shutdown started');
   await expect.poll(() => rejectionOf(served.connect({ port })).then(String)).toContain('ECONNREFUSED');
   // The worker that has no client ends meanwhile, and may take somebody with it.
   await expect.poll(() => rejectionOf(served.connect(local))).toMatchObject({ code: '57P01' });
@@ -163,13 +165,13 @@ test('SIGHUP reads the configuration once for all workers, and a bad one changes
   const served = await serve(db, { limits: { maxClientConn: 10 } });
   served.write({ limits: { maxClientConn: 1 } });
   served.child.kill('SIGHUP');
-  await served.says('limits.maxClientConn: 10 -> 1');
+  await served.says('setting=limits.maxClientConn from=10 to=1');
   await served.connect();
   for (let n = 0; n < 2; n++)
     await expect.poll(() => rejectionOf(served.connect()).then(String)).toContain('may have 1 connections');
   served.write({ limits: { maxClientConn: 0 } });
   served.child.kill('SIGHUP');
-  await served.says('not reloaded, the configuration stays as it was');
+  await served.says('reload failed');
   expect((await rejectionOf(served.connect())).message).toContain('may have 1 connections');
   served.write({
     limits: { maxClientConn: 10 },
@@ -177,6 +179,6 @@ test('SIGHUP reads the configuration once for all workers, and a bad one changes
   });
   const { length } = served.err;
   served.child.kill('SIGHUP');
-  await expect.poll(() => served.err.slice(length)).toContain('not reloaded');
+  await expect.poll(() => served.err.slice(length)).toContain('reload failed');
   expect((await rejectionOf(served.connect())).message).toContain('may have 1 connections');
 });

@@ -97,7 +97,7 @@ test('a slot is kept while the kernel lists the server end of its login, and is 
   await expect.poll(heldNow).toBe(0);
   expect(care.waiting).toBe(0);
   expect(world.log).toEqual([
-    expect.stringMatching(/^server logins orphaned; .*"worker":1,"logins":3,"visible":3,"most_ms":3600000/),
+    expect.stringMatching(/^server logins orphaned .*"worker":1,"logins":3,"visible":3,"most_ms":3600000/),
     expect.stringMatching(/^orphaned server logins ended .*"worker":1,"gone":3,"overdue":0/),
   ]);
 });
@@ -157,7 +157,7 @@ test('a session that is to be seen after authentication_timeout is waited for, a
   world.ports = new Set([8]);
   await expect.poll(heldNow).toBe(1);
   await expect.poll(heldNow).toBe(0);
-  expect(world.log.at(-1)).toMatch(/^server logins orphaned too long; .*"worker":1,.*"still_there":1/);
+  expect(world.log.at(-1)).toMatch(/^orphaned server logins given up .*"worker":1,.*"still_there":1/);
 });
 
 test('a login that was over is looked for by its process', async () => {

@@ -168,7 +168,7 @@ test.runIf(isLinux).each([
     // Longer than a slot without a login is kept. The other worker dies while the replacement of the first one is to dial.
     await sleep(1_500);
     process.kill(await pidOf(served, 2), 'SIGKILL');
-    await served.says(/server logins orphaned; their slots are kept .* worker=1 logins=\d+/);
+    await served.says(/server logins orphaned {2}worker=1 logins=\d+/);
     await served.says(/orphaned server logins ended {2}worker=1 /);
     await served.says(/orphaned server logins ended {2}worker=2 /);
     await Promise.all(clients);
@@ -193,7 +193,7 @@ test.runIf(isLinux)(
     await expect.poll(() => watch.now, { timeout: 20_000 }).toBe(limit);
     process.kill(await pidOf(served, 1), 'SIGKILL');
     proxy.isSticking = false;
-    await served.says(/server logins orphaned; .* worker=1 logins=\d+ visible=0 most_ms=7000/);
+    await served.says(/server logins orphaned {2}worker=1 logins=\d+ visible=0 most_ms=7000/);
     await served.says(/orphaned server logins ended {2}worker=1 gone=0 overdue=[1-9]/);
     await Promise.all(clients);
     isOver = true;

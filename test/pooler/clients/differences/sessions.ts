@@ -161,7 +161,7 @@ export const sessionDifferences: readonly Difference[] = [
       side.spawn();
       await side.isUp(2);
       side.child.kill('SIGTERM');
-      await vi.waitFor(() => expect(side.log()).toContain('stopping when all clients have left'), soon);
+      await vi.waitFor(() => expect(side.log()).toContain('waiting for all clients disconnect'), soon);
       const fresh = await side.connect();
       await fresh.query('select 1');
       await client.query('select 1');
