@@ -249,5 +249,5 @@ function capital(text: string): string {
 }
 
 function withoutStop(text: string): string {
-  return text.replace(/\.+\s*$/, '');
+  return text.trimEnd().replace(/(?<!\.)\.+$/, '');
 }

@@ -143,7 +143,7 @@ const millisecondsPer: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-const onePart = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h|d)/y;
+const onePart = /(\d+(?:\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h|d)/y;
 
 /**
  * Milliseconds, of a duration as Go writes and reads it: `11m0s`, `1.5h`, `-250us`, and days beside. A number without a

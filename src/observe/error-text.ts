@@ -14,6 +14,12 @@ export function errorFields(error: Error): { readonly error: string; readonly co
 /** Removes secrets. Messages should have none; these are the forms that a connection string or a token would have. */
 function withoutSecrets(text: string): string {
   return text
-    .replace(/(:\/\/[^\s:/@]*):\S*@/g, '$1:***@')
-    .replace(/\b(password|X-Amz-[a-z-]+)=(?:'[^']*'|[^\s&]+)/gi, '$1=***');
+    .replace(/\S+/g, withoutPassword)
+    .replace(/\b(password|X-Amz-[a-z-]{1,40})=(?:'[^']*'|[^\s&]+)/gi, '$1=***');
+}
+
+/** A URL without the password before its last `@`. */
+function withoutPassword(word: string): string {
+  const at = word.lastIndexOf('@');
+  return at === -1 ? word : word.slice(0, at).replace(/(:\/\/[^:/@]*):.*/s, '$1:***') + word.slice(at);
 }

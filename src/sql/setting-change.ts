@@ -132,6 +132,7 @@ function readReset(statement: string): SettingChange | undefined {
  * settings by itself. All of them take effect or none.
  */
 function readResets(text: string): SettingChange | undefined {
+  if (text.length > longestFollowed) return undefined;
   const changes = new Map<string, string | undefined>();
   let resetsAll = false;
   let hasReset = false;

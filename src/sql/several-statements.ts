@@ -2,8 +2,8 @@
 import { endOfSpace } from './scan.js';
 import { Token, Tokenizer } from './tokenizer.js';
 
-/** Without comments and empty statements; undefined if the end of one can't be determined for sure. */
-export function statementsOf(text: string): readonly string[] | undefined {
+/** The first `most`, without comments and empty statements; undefined if the end of one can't be determined for sure. */
+export function statementsOf(text: string, most = Number.POSITIVE_INFINITY): readonly string[] | undefined {
   const bytes = Buffer.from(text);
   const tokens = new Tokenizer(bytes, 0, bytes.length, 'unknown');
   const statements: string[] = [];
@@ -20,7 +20,7 @@ export function statementsOf(text: string): readonly string[] | undefined {
     if (token !== Token.semicolon && token !== Token.end) continue;
     statement += bytes.toString('utf8', from, tokens.start);
     if (statement.trim() !== '') statements.push(statement.trim());
-    if (token === Token.end) return statements;
+    if (token === Token.end || statements.length >= most) return statements;
     statement = '';
     from = tokens.end;
   }

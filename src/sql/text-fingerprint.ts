@@ -37,9 +37,9 @@ export function textFingerprint(bytes: Buffer, start: number, end: number): numb
       if (at === -1) return undefined;
       byte = constant;
     } else if (byte === doubleQuote) {
-      const close = bytes.indexOf(doubleQuote, at + 1);
-      if (close === -1 || close >= limit) return undefined;
-      for (; at <= close; at++) {
+      const close = endOfName(bytes, at + 1, limit);
+      if (close === -1) return undefined;
+      for (; at < close; at++) {
         low = Math.imul(low ^ (bytes[at] as number), 0x01000193);
         high = Math.imul(high ^ (bytes[at] as number), 0x85ebca6b) ^ (high >>> 15);
       }
@@ -66,6 +66,12 @@ function startsWhatIsSlow(byte: number, next: number): boolean {
   if (byte === dash) return next === dash;
   if (byte === slash) return next === star;
   return byte === dollar && !(next >= digit0 && next <= digit9);
+}
+
+/** Behind the next double quote; -1 where there is none. */
+function endOfName(bytes: Buffer, from: number, limit: number): number {
+  for (let at = from; at < limit; at++) if (bytes[at] === doubleQuote) return at + 1;
+  return -1;
 }
 
 function endOfString(bytes: Buffer, from: number, limit: number): number {

@@ -248,9 +248,9 @@ export class Tokenizer {
     while (this.#kindAt(at) === ByteKind.letter || this.#kindAt(at) === ByteKind.digit) at++;
     if (at >= limit || bytes[at] !== dollar || at - start > longestTag) return this.#unreadable();
     const tag = bytes.subarray(start, at + 1);
-    const close = bytes.indexOf(tag, at + 1);
-    const end = close + tag.length;
-    return close < 0 || end > limit ? this.#unreadable() : this.#found(Token.string, end);
+    // Other messages may be behind the text.
+    const close = bytes.subarray(at + 1, limit).indexOf(tag);
+    return close < 0 ? this.#unreadable() : this.#found(Token.string, at + 1 + close + tag.length);
   }
 
   #quotedName(from: number, isUnicode: boolean): Token {

@@ -30,9 +30,5 @@ export function beginTagOf(source: Buffer, start: number, end: number): string {
 }
 
 function normalized(text: string): string {
-  return text
-    .replace(/\s*;?\s*$/, '')
-    .trim()
-    .replaceAll(/\s+/g, ' ')
-    .toLowerCase();
+  return text.trim().replace(/;$/, '').trimEnd().replaceAll(/\s+/g, ' ').toLowerCase();
 }

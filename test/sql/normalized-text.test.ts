@@ -37,6 +37,32 @@ test('A normalised text has nothing of a string or number in it, and is never lo
   expect(normal(`select ${'a + '.repeat(10_000)} 1`).length).toBeLessThan(1_100);
 });
 
+test.each([
+  "'geheim 4711'",
+  "E'geheim 4711'",
+  '$x$geheim 4711$x$',
+  '4711',
+  '/* geheim 4711 */',
+  "'x''geheim 4711'",
+])('A normalised text has nothing of %s in it, wherever the part ends that is read', (constant) => {
+  for (let before = 16_340; before < 16_390; before++)
+    expect(normal(`select /*${'c'.repeat(before)}*/ a, ${constant} `)).not.toMatch(/[geh471]{3}/);
+});
+
+test.each(['a', 'a ', '\u00fc', '"', '(', ' ;', '; ', 'a;', '1, ', '1 ', 'a, 1,', '$1,', "E'x' "])(
+  'A normalised text is cut, at the end of a character, where %j comes again and again',
+  (unit) => {
+    for (let length = 990; length < 1_010; length++) {
+      const shown = normal(`select "${unit.repeat(length)}`) + normal(`select ${unit.repeat(length)}`);
+      expect(shown.length).toBeLessThanOrEqual(2 * 1_004);
+      expect(shown).not.toContain('\ufffd');
+    }
+    const long = normal(`select ${unit.repeat(100_000)}`);
+    expect(long).toMatch(/^select.* \.\.\.$/);
+    expect(long.length).toBeLessThanOrEqual(1_004);
+  },
+);
+
 const parts = fc.constantFrom(
   ...['select', 'x1', '1', '2.5', "'a'", "'b''c'", '"q 1"', '"q 2"', '$1', '$12', '(', ')', ',', '-', '-1'],
   ...[' ', '\n', '--c\n', '/*1*/', '$$a$$', "e'\\''", 'a', '1e5', '.5', "''", "u&'x'", ';', '?', "'", '"'],

@@ -110,3 +110,15 @@ test("A change that is understood is the one that PostgreSQL's parser finds", ()
   expect({ seed: random.seed, wrong }).toEqual({ seed: random.seed, wrong: [] });
   expect(understood).toBeGreaterThan(1_000);
 });
+
+test.each(['set a = 1; ', 'reset a; ', 'select 1; ', 'a; ', "set a = 'x'; "])(
+  'Many statements like %j before a RESET are read up to 8 kB, and no further',
+  (statement) => {
+    const behind = (length: number): string =>
+      `reset b; ${'select 1; '.repeat(Math.floor((length - 18 - statement.length) / 10))}${statement}reset c; `;
+    const change = readSettingChange(behind(8_000));
+    expect([...(change?.changes.keys() ?? [])]).toEqual(expect.arrayContaining(['b', 'c']));
+    expect(readSettingChange(behind(8_300))).toBeUndefined();
+    expect(readSettingChange(`reset b; ${statement.repeat(100_000)}`)).toBeUndefined();
+  },
+);

@@ -40,3 +40,9 @@ test('a text is taken apart wherever a semicolon is quoted', () => {
     }),
   );
 });
+
+test('Of a text of many statements, only as many are read as are asked for', () => {
+  expect(statementsOf('/* a */ select 1; select 2; $never closed', 1)).toEqual(['select 1']);
+  expect(statementsOf(' ; select 1', 1)).toEqual(['select 1']);
+  expect(statementsOf('select 1; select 2', 5)).toEqual(['select 1', 'select 2']);
+});

@@ -6,7 +6,7 @@ import { TransactionMisuseError } from './errors.js';
 import type { CheckedOutClient, TransactionClient } from './pg-shapes.js';
 
 /** A savepoint is part of a transaction, and does not end it. */
-const savepoint = /^\s*(savepoint|release|rollback\s+((work|transaction)\s+)?to)\b[^;]*;?\s*$/i;
+const savepoint = /^\s*(savepoint|release|rollback\s+((work|transaction)\s+)?to)\b[^;]*(?:;\s*)?$/i;
 
 type Query = (...args: unknown[]) => unknown;
 

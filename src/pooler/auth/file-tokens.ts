@@ -20,7 +20,7 @@ export interface FieldLine {
 }
 
 /** Blanks, a comma, a comment, or a token: pieces in quotes (a quote inside is written twice) and without, in any order. */
-const piece = /([^\S\n]+)|(,)|(#.*)|((?:"(?:[^"]|"")*"|[^\s,#"]+)+)/y;
+const piece = /([^\S\n]+)|(,)|(#.*)|((?:"(?:[^"]|"")*"|[^\s,#"])+)/y;
 
 /** The non-empty lines. A malformed line is reported as a problem and left out. */
 export function readFields(text: string, problems: FileProblem[]): FieldLine[] {

@@ -58,8 +58,10 @@ export const weights: Kind<ReadonlyMap<string, number>> = {
     if (value === 'none') return new Map();
     return new Map(
       itemsOf(textOf(value)).map((item) => {
-        const [, user, given] = /^(.+?)\s*=\s*(\d{1,9}(?:\.\d{1,9})?)$/.exec(item) ?? [];
-        if (user === undefined) throw new Misread(`must be user=weight between commas, not ${show(value)}`);
+        const at = item.lastIndexOf('=');
+        const [user, given] = [item.slice(0, at).trimEnd(), item.slice(at + 1).trimStart()];
+        if (at < 1 || !/^\d{1,9}(?:\.\d{1,9})?$/.test(given))
+          throw new Misread(`must be user=weight between commas, not ${show(value)}`);
         return [user, weightOf(user, Number(given))] as const;
       }),
     );

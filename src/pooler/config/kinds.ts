@@ -129,7 +129,7 @@ export function duration(zero: string | undefined): Kind<number> {
 
 /** pgbouncer.ini has seconds, possibly with a fraction. */
 function secondsOf(value: string): number {
-  const seconds = /^\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?$/i.test(value) ? Number(value) : Number.NaN;
+  const seconds = /^\+?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,2})?$/i.test(value) ? Number(value) : Number.NaN;
   if (!Number.isFinite(seconds)) throw new Misread(`must be a number of seconds, not ${show(value)}`);
   return seconds;
 }

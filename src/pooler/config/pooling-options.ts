@@ -134,7 +134,7 @@ export const poolingOptions = {
     reload: 'now',
     pgbouncer: {
       difference: 'settings are reset in any case, also where it is not DISCARD ALL, and where it is empty',
-      differsFor: (ini) => !/^\s*DISCARD\s+ALL\s*;?\s*$/i.test(ini),
+      differsFor: (ini) => !/^\s*DISCARD\s+ALL\s*(?:;\s*)?$/i.test(ini),
     },
   }),
   serverResetQueryAlways: option(boolean, false, {

@@ -19,7 +19,7 @@ export interface CleaningPlan {
 }
 
 const discardAll = 'DISCARD ALL';
-const discardAllPattern = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
+const discardAllPattern = /^\s*DISCARD\s+ALL\s*(?:;\s*)?$/i;
 const resetSettings = 'SET SESSION AUTHORIZATION DEFAULT; RESET ALL';
 
 /** Aurora DSQL refuses DISCARD and SET SESSION AUTHORIZATION. Its sessions hold only settings and prepared statements. */

@@ -1,6 +1,7 @@
 /**
  * Statistics of statements: calls, errors, rows, bytes and times, by normalised text, user and database. A book limits the
- * number of entries for the whole process; when it is full, a new entry takes the place of one that is little used.
+ * number of entries for the whole process; when it is full, a new entry takes the place of one that is little used. The text of
+ * an entry is cut, so that the number of entries bounds their memory.
  */
 import { normalizedText } from '../../sql/normalized-text.js';
 import { textFingerprint } from '../../sql/text-fingerprint.js';
@@ -12,8 +13,15 @@ const bucketCount = 150;
 /** Limit of entries looked at for one that can be dropped. */
 const mostSpared = 16;
 
+/** Refers to an entry without keeping it in memory once the book has dropped it. */
+export interface QueryRef {
+  /** Undefined once the book has dropped the entry. */
+  count: QueryCount | undefined;
+}
+
 /** Statistics of one statement, user and database. */
 export class QueryCount {
+  readonly ref: QueryRef = { count: this };
   readonly database: string;
   readonly user: string;
   readonly text: string;
@@ -26,8 +34,6 @@ export class QueryCount {
   longestMs = 0;
   /** Time spent waiting for a server connection. */
   waitMs = 0;
-  /** The book has dropped this entry: its holder must ask the book again. */
-  isForgotten = false;
   /** Calls, weighted by age: halved each time that the book spares the entry. */
   recentCalls = 0;
   /** Calls by duration. Made at the second call: a client can fill the book with texts that come once. */
@@ -38,6 +44,11 @@ export class QueryCount {
     this.database = database;
     this.user = user;
     this.text = text;
+  }
+
+  /** The book has dropped this entry: its holder must ask the book again. */
+  get isForgotten(): boolean {
+    return this.ref.count === undefined;
   }
 
   record(ms: number, waitMs: number, isError: boolean): void {
@@ -129,7 +140,7 @@ export class QueryBook {
     }
     if (least === undefined) return;
     this.#entries.delete(least[0]);
-    least[1].isForgotten = true;
+    least[1].ref.count = undefined;
     this.forgotten++;
   }
 }
@@ -142,7 +153,7 @@ export class PoolQueries {
   readonly #book: QueryBook;
   readonly #database: string;
   readonly #user: string;
-  readonly #byFingerprint = new Map<number, QueryCount>();
+  readonly #byFingerprint = new Map<number, QueryRef>();
 
   constructor(book: QueryBook, database: string, user: string) {
     this.#book = book;
@@ -152,12 +163,12 @@ export class PoolQueries {
 
   ofText(bytes: Buffer, start: number, end: number): QueryCount {
     const fingerprint = textFingerprint(bytes, start, end);
-    const known = fingerprint === undefined ? undefined : this.#byFingerprint.get(fingerprint);
-    if (known?.isForgotten === false) return known;
+    const known = fingerprint === undefined ? undefined : this.#byFingerprint.get(fingerprint)?.count;
+    if (known !== undefined) return known;
     const found = this.#book.find(this.#database, this.#user, normalizedText(bytes, start, end));
     if (fingerprint === undefined) return found;
     if (this.#byFingerprint.size >= mostFingerprints) this.#byFingerprint.clear();
-    this.#byFingerprint.set(fingerprint, found);
+    this.#byFingerprint.set(fingerprint, found.ref);
     return found;
   }
 

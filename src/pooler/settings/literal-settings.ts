@@ -23,7 +23,7 @@ const meaningPattern = new RegExp(
 );
 
 function hasMeaning(text: string): boolean {
-  const [withoutComments = text] = statementsOf(text) ?? [];
+  const [withoutComments = text] = statementsOf(text, 1) ?? [];
   return meaningPattern.test(withoutComments);
 }
 

@@ -218,6 +218,18 @@ test('a client with more settings than max_client_settings_size keeps its server
     .toEqual(['', '']);
 });
 
+test('a client that changes settings in a text of more than 8 kB keeps its server, with all of them', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 2 }, observability });
+  const client = await pooler.connect({ options: '-c my.kept=start' });
+  const other = await pooler.connect();
+  await client.query(`reset all; set my.long = 'is set'; ${'set my.b = 1; '.repeat(700)}`);
+  const { value } = await scrape(pooler.pooler.metricsPort as number);
+  expect(value('headgate_pooler_clients_pinned', { reason: 'setting_not_followed' })).toBe(1);
+  await Promise.all([other.query('select 1'), other.query('select 1')]);
+  const { rows } = await client.query("select current_setting('my.long') as long");
+  expect(rows).toEqual([{ long: 'is set' }]);
+});
+
 test('settings that are many and long in one startup packet follow the client all the same', async () => {
   const pooler = await startTestPooler(db, {
     limits: { maxClientSettingsSize: '1KB' },

@@ -47,7 +47,10 @@ function moveToTable(found: Case): Fix | undefined {
     ? view.newline + table.view.text.slice(line, start)
     : ' ';
   const removal = withoutCommand(found);
-  const text = view.sourceOf(added.range).replace(/\s*\bNOT\s+VALID\s*$/i, '');
+  const text = view
+    .sourceOf(added.range)
+    .replace(/\bNOT\s+VALID\s*$/i, '')
+    .trimEnd();
   if (removal === undefined) return undefined;
   const edits = [...removal.edits, table.view.after(last.last, `,${indent}${text}`)];
   return table.definition.if_not_exists
@@ -206,7 +209,7 @@ export const fixAddColumn: Fixer = (found) => {
         );
         break;
       case 'CONSTR_CHECK':
-        unchecked('check', text.replace(/\s*\bNO\s+INHERIT\s*$/i, ''));
+        unchecked('check', text.replace(/\bNO\s+INHERIT\s*$/i, '').trimEnd());
         break;
       case 'CONSTR_FOREIGN':
         if (!profile.accepts('foreign keys')) return undefined;

@@ -93,7 +93,7 @@ export const fixIsolation: Fixer = ({ view }) => {
 
 /** Drizzle's way to create what may exist: a block that runs DDL and ignores duplicates. */
 const ignoringBlock =
-  /^\s*BEGIN\s+((?:CREATE|ALTER)\b[\s\S]*?);?\s*EXCEPTION\s+WHEN\s+duplicate_object\s+THEN\s+null;\s*END;?\s*$/i;
+  /^\s*BEGIN\s+((?:CREATE|ALTER)\b[\s\S]*?)\bEXCEPTION\s+WHEN\s+duplicate_object\s+THEN\s+null;\s*END\s*(?:;\s*)?$/i;
 
 export const fixDoBlock: Fixer = ({ view }) => {
   const args = bodiesOf(view.body('DoStmt')?.args, 'DefElem');
@@ -101,7 +101,10 @@ export const fixDoBlock: Fixer = ({ view }) => {
   const inner = ignoringBlock.exec(body)?.[1];
   return inner === undefined
     ? undefined
-    : unsafe('the block: an object that exists already is an error', view.replaceAll([inner.trim()]));
+    : unsafe(
+        'the block: an object that exists already is an error',
+        view.replaceAll([inner.trim().replace(/;$/, '').trimEnd()]),
+      );
 };
 
 /** A domain over text that accepts the enum's values. */

@@ -15,7 +15,7 @@ const quoted = '"((?:[^"]|"")+)"';
 const plain = String.raw`([a-z_\x80-\xff][\w$\x80-\xff]*)`;
 const space = String.raw`[ \t\n\r\f\v]`;
 const pattern = new RegExp(
-  `^DEALLOCATE(?:${space}+PREPARE)?(?:${space}*${quoted}|${space}+${plain})${space}*;?${space}*$`,
+  `^DEALLOCATE(?:${space}+PREPARE)?(?:${space}*${quoted}|${space}+${plain})${space}*(?:;${space}*)?$`,
   'i',
 );
 

@@ -3,7 +3,7 @@
  * ReadyForQuery. A batch counts for the statement that it executes last.
  */
 import { Fifo } from '../../../kernel/fifo.js';
-import type { PoolQueries, QueryCount } from '../../servers/query-stats.js';
+import type { PoolQueries, QueryCount, QueryRef } from '../../servers/query-stats.js';
 
 /** A parsed statement that can keep its entry, which saves the next search. */
 export interface CountedStatement {
@@ -16,8 +16,10 @@ export interface CountedText {
   count: QueryCount | undefined;
 }
 
-/** Limit of statement names that are tracked where the pooler does not rename them. */
+/** Limits of statement names that are tracked where the pooler does not rename them; beyond them, a client starts anew. */
 const mostNames = 1_000;
+/** In bytes of all names. */
+const longestNames = 65_536;
 const [digit0, digit9, space] = [0x30, 0x39, 0x20];
 
 export class RunningQuery {
@@ -30,7 +32,8 @@ export class RunningQuery {
   #isError = false;
   /** Entries of queries sent before `current` was answered; undefined until there is one. */
   #behind: Fifo<QueryCount | undefined> | undefined;
-  #names: Map<string, QueryCount | undefined> | undefined;
+  #names: Map<string, QueryRef | undefined> | undefined;
+  #namesLength = 0;
 
   constructor(queries: PoolQueries) {
     this.#queries = queries;
@@ -61,12 +64,19 @@ export class RunningQuery {
   /** Notes a statement that keeps the client's name on the server. */
   parsedAs(name: string, parse: Buffer): void {
     this.#names ??= new Map();
-    if (this.#names.size >= mostNames) this.#names.clear();
-    this.#names.set(name, this.#queries.ofParse(parse));
+    if (!this.#names.has(name)) {
+      if (name.length > longestNames) return;
+      if (this.#names.size >= mostNames || this.#namesLength + name.length > longestNames) {
+        this.#names.clear();
+        this.#namesLength = 0;
+      }
+      this.#namesLength += name.length;
+    }
+    this.#names.set(name, this.#queries.ofParse(parse)?.ref);
   }
 
   boundTo(name: string): void {
-    this.#bound = this.#names?.get(name);
+    this.#bound = this.#names?.get(name)?.count;
   }
 
   /** The batch ends, or a request without a text is sent. */
