@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
+import { HttpConnections } from '../net/http-connections.js';
 import { isKnownHost, isLoopback } from '../net/known-host.js';
 import { metricTextType } from '../observe/metric-text.js';
 import { headgateVersion } from '../observe/version.js';
@@ -82,7 +83,7 @@ export async function dashboard(
     else if (metrics !== undefined && request.url === '/metrics') void answerMetrics(metrics, response);
     else void page.answer(request, response);
   });
-  server.maxConnections = 200;
+  new HttpConnections(server, { connections: 200 });
   try {
     await listen(server, host, port);
   } catch (error) {

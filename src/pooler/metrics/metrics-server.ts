@@ -4,13 +4,13 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { HttpConnections } from '../../net/http-connections.js';
 import { isKnownHost } from '../../net/known-host.js';
 import { familyTexts, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-reading.js';
 import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
-import { ScraperSockets } from './scraper-sockets.js';
 
 /** Source of the metrics: one process, or several together. */
 export interface MetricsSource {
@@ -59,7 +59,7 @@ export class MetricsServer {
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
     });
-    new ScraperSockets(this.#server, mostConnections);
+    new HttpConnections(this.#server, { connections: mostConnections });
   }
 
   /** The port it listens on; undefined before that. */

@@ -79,6 +79,29 @@ test('on the loopback half requests keep nobody out, however many there are', as
   expect(half.slice(0, 50).every(({ closed }) => closed)).toBe(true);
 });
 
+test.each([
+  [
+    'logins at the page whose bodies are unfinished',
+    'POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+  ],
+  [
+    'clients that ask for the metrics and read nothing',
+    'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(12),
+  ],
+])('on the loopback GET /healthz and GET /metrics are answered beside 150 %s', async (_what, text) => {
+  const { metricsPort } = await startMeasured();
+  await Promise.all(
+    Array.from({ length: 150 }, async () => {
+      const socket = connect(metricsPort, '127.0.0.1').on('error', () => {});
+      onTestFinished(() => void socket.destroy());
+      await once(socket, 'connect');
+      socket.write(text);
+    }),
+  );
+  expect((await get(metricsPort, '/healthz')).status).toBe(200);
+  expect((await scrape(metricsPort)).value('headgate_pooler_connected_clients')).toBe(0);
+});
+
 test('GET /metrics has every metric that there is, each with its kind and a sentence, and labels of its pool', async () => {
   const { connect, metricsPort } = await startMeasured();
   const client = await connect();
