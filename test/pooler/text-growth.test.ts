@@ -69,7 +69,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'refused settings': (text) => [...refusedSettings.values()].map((setting) => setting.read(text)),
   'options of a startup packet': parseStartupOptions,
   'commands of the console': parseCommands,
-  'the header Host': (text) => isKnownHost(text, '127.0.0.1'),
+  'the header Host': (text) => isKnownHost(text, ['*.example.com']),
   'an address': parseIpAddress,
   'a password': preparePassword,
   'the first SCRAM message of a client': inBytes(readClientFirst),

@@ -49,12 +49,15 @@ export class MetricsServer {
   readonly #source: MetricsSource;
   readonly #server: Server;
   readonly #others: OtherRequests | undefined;
+  readonly #hosts: () => readonly string[];
   #listenHost = '*';
   /** Concurrent requests share one answer. */
   #reading: Promise<readonly Buffer[]> | undefined;
 
-  constructor(source: MetricsSource, others?: OtherRequests) {
+  /** `hosts`: names under which it may be asked, besides those of this machine. */
+  constructor(source: MetricsSource, hosts: () => readonly string[], others?: OtherRequests) {
     this.#source = source;
+    this.#hosts = hosts;
     this.#others = others;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
@@ -88,13 +91,13 @@ export class MetricsServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url = '/', headers } = request;
-    const isKnown = isKnownHost(headers.host, this.#listenHost);
+    const isKnown = isKnownHost(headers.host, [this.#listenHost, ...this.#hosts()]);
     const path = url.split('?', 1)[0] as string;
     if (isKnown && this.#others !== undefined && !ownPaths.includes(path))
       return this.#others.answer(request, response);
     const { status, type, body } = isKnown
       ? await this.#answerTo(method, path)
-      : plain(421, 'asked for under a name that is not of this machine');
+      : plain(421, 'the name in Host is not known here: add it to metrics_allowed_hosts');
     response.writeHead(status, {
       'content-type': type,
       'content-length': body.reduce((sum, { length }) => sum + length, 0),
