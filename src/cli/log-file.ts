@@ -1,37 +1,83 @@
-/** The file that has the log. It is opened again when it is to be rotated, or when the configuration names another one. */
-import { closeSync, openSync, writeSync } from 'node:fs';
+/**
+ * The file that has the log; it may be a pipe or a device. It is opened again when it is to be rotated, or when the configuration
+ * names another one.
+ */
+import { closeSync, constants, openSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
+import { DescriptorWriter } from './descriptor-writer.js';
+
+/** Bytes that wait for the reader of a pipe. */
+const mostWaiting = 1024 * 1024;
+const { O_WRONLY, O_RDWR, O_APPEND, O_CREAT, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants;
+
+interface Open {
+  readonly path: string;
+  readonly fd: number;
+  readonly writer: DescriptorWriter;
+}
 
 export class LogFile {
-  #path: string | undefined;
-  #file: number | undefined;
-  /** Lines that could not be written. */
-  lost = 0;
+  #open: Open | undefined;
+  /** Lines of the files before this one. */
+  #lostBefore = 0;
 
   /** Throws a `ServingError`, and goes on with the file that it has. */
   use(path: string | undefined): void {
-    let file: number | undefined;
+    let next: Open | undefined;
     try {
-      file = path === undefined ? undefined : openSync(path, 'a', 0o640);
+      if (path !== undefined) {
+        const fd = openWithoutBlocking(path);
+        next = { path, fd, writer: new DescriptorWriter(fd, mostWaiting) };
+      }
     } catch (error) {
-      throw new ServingError(`The log file ${path} can't be opened: ${(error as Error).message}`, error);
+      const { code, message } = error as NodeJS.ErrnoException;
+      const hint =
+        code === 'ENXIO'
+          ? '. A socket can not be opened: without a log file, the log goes to standard error'
+          : '';
+      throw new ServingError(`The log file ${path} can't be opened: ${message}${hint}`, error);
     }
-    if (this.#file !== undefined) closeSync(this.#file);
-    this.#path = path;
-    this.#file = file;
+    this.close();
+    this.#open = next;
+  }
+
+  /** Lines that could not be written. */
+  get lost(): number {
+    return this.#lostBefore + (this.#open?.writer.lost ?? 0);
   }
 
   get path(): string | undefined {
-    return this.#path;
+    return this.#open?.path;
   }
 
-  /** At once: what a client is told afterwards can be looked up in it. */
+  /** At once, but for a pipe that is full: what a client is told afterwards can be looked up in it. */
   write(line: string): void {
-    if (this.#file === undefined) return;
-    try {
-      writeSync(this.#file, line);
-    } catch {
-      this.lost++;
-    }
+    this.#open?.writer.write(line);
+  }
+
+  close(): void {
+    if (this.#open === undefined) return;
+    const { fd, writer } = this.#open;
+    writer.end();
+    closeSync(fd);
+    this.#lostBefore += writer.lost;
+    this.#open = undefined;
+  }
+}
+
+/** So that neither opening nor writing waits for the reader of a pipe. */
+function openWithoutBlocking(path: string): number {
+  const open = (): number => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0o640);
+  try {
+    return open();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
+  }
+  // A FIFO that nobody reads can only be opened while somebody does.
+  const reader = openSync(path, O_RDWR | O_NONBLOCK | O_NOCTTY);
+  try {
+    return open();
+  } finally {
+    closeSync(reader);
   }
 }

@@ -1,14 +1,15 @@
-/** The log of a pooler that runs: lines for people or objects for programs, on standard error. */
-import { writeSystemLog } from '../net/system-calls.js';
+/**
+ * The log of a pooler that runs: lines for people or objects for programs, on standard error, in a file and in the system's log.
+ * Each of these loses lines of its own, and is told how many with the next line.
+ */
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import type { LogDetails, LogLevel, PoolerLog } from '../pooler/log.js';
 import type { LogFile } from './log-file.js';
+import type { SystemLog } from './system-log.js';
 import type { Terminal } from './terminal.js';
 
-const lostLines = 'lines of this log could not be written, and were dropped';
+const lostLines = 'log lines dropped';
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
-/** Of syslog(3). */
-const priorities: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 
 export interface LogSettings {
   readonly logging: Pick<PoolerConfig['logging'], 'level' | 'format'>;
@@ -20,31 +21,50 @@ export interface LogSinks {
   /** Nothing goes to the terminal. */
   readonly isQuiet?: boolean;
   readonly file?: LogFile;
-  readonly usesSystemLog?: boolean;
+  readonly systemLog?: SystemLog | undefined;
 }
 
 /** `settings`: as they are when a line comes. */
 export function serveLog(
-  { terminal, isQuiet = false, file, usesSystemLog = false }: LogSinks,
+  { terminal, isQuiet = false, file, systemLog }: LogSinks,
   settings: () => LogSettings,
   now: () => Date = () => new Date(),
 ): PoolerLog {
-  let lost = 0;
+  const ofFile = new Losses(() => file?.lost ?? 0);
+  const ofTerminal = new Losses(() => terminal.lost ?? 0);
   return (level, message, details = {}) => {
     const { logging, admin } = settings();
     if (levels.indexOf(level) > levels.indexOf(logging.level)) return;
     const asText = admin?.compatibility === 'pgbouncer' ? asPgBouncer : asLine;
     const write = logging.format === 'json' ? asObject : asText;
-    const line = `${write(now(), level, message, details)}\n`;
-    file?.write(line);
-    if (usesSystemLog) writeSystemLog(priorities[level], textOf(message, details));
-    if (isQuiet) return;
-    const before = lost;
-    lost = terminal.lost ?? 0;
-    // All since the start: this line may be lost as well.
-    const notice = lost > before ? `${write(now(), 'warn', lostLines, { lost })}\n` : '';
-    terminal.err(notice + line);
+    const time = now();
+    const line = `${write(time, level, message, details)}\n`;
+    const noticeOf = (losses: Losses): string => {
+      const lost = losses.untold();
+      return lost === undefined ? '' : `${write(time, 'warn', lostLines, { lost })}\n`;
+    };
+    file?.write(noticeOf(ofFile) + line);
+    if (!isQuiet) terminal.err(noticeOf(ofTerminal) + line);
+    systemLog?.write(level, textOf(message, details), time, (lost) => textOf(lostLines, { lost }));
   };
+}
+
+/** Lines that one place has lost. */
+class Losses {
+  readonly #lost: () => number;
+  #told = 0;
+
+  constructor(lost: () => number) {
+    this.#lost = lost;
+  }
+
+  /** All since the start, if there are more than were told: the notice itself may be lost as well. */
+  untold(): number | undefined {
+    const lost = this.#lost();
+    if (lost === this.#told) return undefined;
+    this.#told = lost;
+    return lost;
+  }
 }
 
 function asObject(time: Date, level: LogLevel, message: string, details: LogDetails): string {

@@ -9,7 +9,7 @@ import type { PoolerLog } from '../pooler/log.js';
 import type { LogFile } from './log-file.js';
 import { serveLog } from './serve-log.js';
 import { eventLog, pgbouncerServingLog, type ServingLog } from './serving-log.js';
-import { openSystemLogOf } from './system-log.js';
+import { type SystemLog, systemLogOf } from './system-log.js';
 import type { Terminal } from './terminal.js';
 
 export interface RunningPooler {
@@ -69,6 +69,7 @@ export class Serving {
   readonly #listeners: readonly [SignalName, () => void][];
   readonly #log: PoolerLog;
   readonly #events: ServingLog;
+  readonly #systemLog: SystemLog | undefined;
   /** Of those that were read, the last one. */
   #last: PoolerConfig;
   #pooler: RunningPooler | undefined;
@@ -82,10 +83,9 @@ export class Serving {
     this.#plan = plan;
     this.#last = plan.config;
     const { terminal, isQuiet = false, file } = plan;
-    this.#log = serveLog(
-      { terminal, isQuiet, ...(file && { file }), usesSystemLog: openSystemLogOf(plan.config) },
-      () => this.#config,
-    );
+    this.#systemLog = systemLogOf(plan.config);
+    const sinks = { terminal, isQuiet, ...(file && { file }), systemLog: this.#systemLog };
+    this.#log = serveLog(sinks, () => this.#config);
     const isPgBouncer = plan.config.admin.compatibility === 'pgbouncer';
     this.#events = isPgBouncer ? pgbouncerServingLog(this.#log) : eventLog(this.#log);
     this.stopped = new Promise((resolve, reject) => {
@@ -115,11 +115,11 @@ export class Serving {
   }
 
   async start(startPooler: StartPooler): Promise<void> {
-    const { terminal, signals } = this.#plan;
+    const { terminal, file, signals } = this.#plan;
     const pooler = await startPooler(this.#config, {
       readConfig: () => this.#readConfig(),
       log: this.#log,
-      lostLogLines: () => terminal.lost ?? 0,
+      lostLogLines: () => (terminal.lost ?? 0) + (file?.lost ?? 0) + (this.#systemLog?.lost ?? 0),
     });
     this.#pooler = pooler;
     this.#log('info', 'transport chosen', { transport: transportKind() });

@@ -142,9 +142,9 @@ async function run(
   world: ServeWorld,
 ): Promise<number> {
   const pidFile = config.admin.pidFile === undefined ? undefined : new PidFile(config.admin.pidFile);
+  const file = new LogFile();
   try {
     pidFile?.refuseIfTaken();
-    const file = new LogFile();
     file.use(config.logging.file);
     const serving = new Serving({ request, config, terminal, isQuiet, file, signals: world.signals });
     await serving.start(async (...parts) => {
@@ -161,6 +161,7 @@ async function run(
     return exitCodes.failed;
   } finally {
     pidFile?.remove();
+    file.close();
   }
 }
 

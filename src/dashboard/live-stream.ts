@@ -1,11 +1,14 @@
 /** One page that watches: frames as server-sent events, for as long as its session holds. */
 import type { ServerResponse } from 'node:http';
+import { mayLast } from '../net/http-connections.js';
 import { pageHeaders } from './http-answers.js';
 import type { Watch } from './watch.js';
 
 /** A reader with so much on its way is skipped until it has caught up. */
 const mostUnsent = 512 * 1_024;
 const beatMs = 15_000;
+/** Beats after which a reader that has not caught up is disconnected. */
+const mostBeatsBehind = 4;
 
 /** `isAllowed` is asked again and again: whoever logs out sees nothing more. */
 export function streamTo(response: ServerResponse, watch: Watch, isAllowed: () => boolean): void {
@@ -16,6 +19,7 @@ export function streamTo(response: ServerResponse, watch: Watch, isAllowed: () =
     // A proxy that collects answers would show nothing.
     'x-accel-buffering': 'no',
   });
+  mayLast(response);
   const check = (): boolean => {
     if (isAllowed()) return true;
     response.end('event: over\ndata: {}\n\n');
@@ -26,8 +30,11 @@ export function streamTo(response: ServerResponse, watch: Watch, isAllowed: () =
     response.write(`data: ${frame}\n\n`);
     return true;
   });
+  let beatsBehind = 0;
   const beat = setInterval(() => {
-    if (check()) response.write(': still here\n\n');
+    beatsBehind = response.writableLength > mostUnsent ? beatsBehind + 1 : 0;
+    if (beatsBehind > mostBeatsBehind) response.destroy();
+    else if (check()) response.write(': still here\n\n');
   }, beatMs).unref();
   response.once('close', () => {
     clearInterval(beat);

@@ -3,13 +3,14 @@
  * given requests by a server that has looked at their `Host`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FailedLoginsOptions } from '../net/failed-logins.js';
 import { AuditLog } from './audit-log.js';
 import { Credentials, type PageRole, type PageSecrets } from './credentials.js';
 import type { EventLog } from './event-log.js';
 import { answerJson, cookieOf, HttpError, isFromHere, readJson } from './http-answers.js';
 import { streamTo } from './live-stream.js';
-import { LoginAttempts } from './login-attempts.js';
 import { servePageFile } from './page-files.js';
+import { addressOf, PageLogins } from './page-logins.js';
 import { readAction, readListRequest } from './read-requests.js';
 import { isSameWord, type PageSession, PageSessions } from './sessions.js';
 import type { AuditRecord, SessionAnswer } from './snapshot.js';
@@ -22,6 +23,7 @@ export interface PageServerParts {
   readonly secrets: PageSecrets;
   /** Every action, login and refusal is told here. */
   readonly tell: (record: AuditRecord) => void;
+  readonly failedLogins?: FailedLoginsOptions | undefined;
 }
 
 /** The one who asks: by a session of a browser, or by a token that came along. */
@@ -37,13 +39,14 @@ export class PageServer {
   readonly #watches = new Map<string, Watch>();
   readonly #credentials: Credentials;
   readonly #sessions = new PageSessions();
-  readonly #attempts = new LoginAttempts();
+  readonly #logins: PageLogins;
   readonly #audit: AuditLog;
   #cookie = 'headgate_session';
 
-  constructor({ subjects, secrets, tell }: PageServerParts) {
+  constructor({ subjects, secrets, tell, failedLogins }: PageServerParts) {
     this.#credentials = new Credentials(secrets);
     this.#audit = new AuditLog(tell);
+    this.#logins = new PageLogins(this.#credentials, this.#audit, failedLogins);
     for (const { id, source, events } of subjects)
       this.#watches.set(id, new Watch({ id, source, events, audit: () => this.#audit.latest }));
   }
@@ -96,7 +99,7 @@ export class PageServer {
         return this.#logout(request, response);
       case '/api/session':
         expectMethod(method, 'GET');
-        return answerJson(response, 200, this.#describe(this.#asker(request)));
+        return this.#session(request, response);
       case '/api/live':
         expectMethod(method, 'GET');
         return this.#live(request, response, searchParams);
@@ -118,7 +121,7 @@ export class PageServer {
     const { secret } = await readJson(request);
     if (typeof secret !== 'string' || secret === '')
       throw new HttpError(400, 'Give the password or token as "secret".');
-    const role = this.#roleOf(secret, request);
+    const role = await this.#logins.roleOf(secret, request, response);
     const from = addressOf(request);
     const session = this.#sessions.begin(role, from, Date.now());
     this.#note(session, 'log in', 'done', '');
@@ -126,36 +129,8 @@ export class PageServer {
     answerJson(response, 200, this.#describe({ role, session }), { 'set-cookie': cookie });
   }
 
-  /** Throws where it is wrong, or tried too often. */
-  #roleOf(secret: string, request: IncomingMessage): PageRole {
-    const from = addressOf(request);
-    const now = performance.now();
-    const waitMs = this.#attempts.waitMs(from, now);
-    if (waitMs > 0) {
-      const seconds = Math.ceil(waitMs / 1_000);
-      throw new HttpError(429, `Too many wrong logins: try again in ${seconds} s.`, {
-        'retry-after': String(seconds),
-      });
-    }
-    const role = this.#credentials.roleOf(secret);
-    if (role === undefined) {
-      this.#attempts.failed(from, now);
-      this.#audit.note({
-        at: Date.now(),
-        who: 'unknown',
-        from,
-        action: 'log in',
-        outcome: 'refused',
-        detail: 'wrong password or token',
-      });
-      throw new HttpError(401, 'This password or token is not right.');
-    }
-    this.#attempts.succeeded(from);
-    return role;
-  }
-
-  #logout(request: IncomingMessage, response: ServerResponse): void {
-    const asker = this.#asker(request);
+  async #logout(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asker = await this.#asker(request, response);
     this.#expectIntent(request, asker);
     if (asker.session !== undefined) {
       this.#sessions.end(asker.session);
@@ -164,12 +139,17 @@ export class PageServer {
     answerJson(response, 200, {}, { 'set-cookie': `${this.#cookie}=; Path=/; Max-Age=0` });
   }
 
-  #asker(request: IncomingMessage): Asker {
+  async #asker(request: IncomingMessage, response: ServerResponse): Promise<Asker> {
     const bearer = /^Bearer ([\w.~+/=-]{1,4096})$/.exec(request.headers.authorization ?? '')?.[1];
-    if (bearer !== undefined) return { role: this.#roleOf(bearer, request), session: undefined };
+    if (bearer !== undefined)
+      return { role: await this.#logins.roleOf(bearer, request, response), session: undefined };
     const session = this.#sessions.find(cookieOf(request, this.#cookie), Date.now());
     if (session === undefined) throw new HttpError(401, 'Log in first.');
     return { role: session.role, session };
+  }
+
+  async #session(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    answerJson(response, 200, this.#describe(await this.#asker(request, response)));
   }
 
   #describe({ role, session }: Asker): SessionAnswer {
@@ -198,8 +178,8 @@ export class PageServer {
     return watch;
   }
 
-  #live(request: IncomingMessage, response: ServerResponse, asked: URLSearchParams): void {
-    const { session } = this.#asker(request);
+  async #live(request: IncomingMessage, response: ServerResponse, asked: URLSearchParams): Promise<void> {
+    const { session } = await this.#asker(request, response);
     const watch = this.#watchOf(asked.get('subject'));
     const viewers = [...this.#watches.values()].reduce((sum, each) => sum + each.viewers, 0);
     if (viewers >= mostViewers)
@@ -210,7 +190,7 @@ export class PageServer {
   }
 
   async #list(request: IncomingMessage, response: ServerResponse, asked: URLSearchParams): Promise<void> {
-    this.#asker(request);
+    await this.#asker(request, response);
     const watch = this.#watchOf(asked.get('subject'));
     const answer = await watch.source.list(readListRequest(asked));
     if (answer === undefined) throw new HttpError(404, 'There is no such list here.');
@@ -218,7 +198,7 @@ export class PageServer {
   }
 
   async #act(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asker = this.#asker(request);
+    const asker = await this.#asker(request, response);
     this.#expectIntent(request, asker);
     const body = await readJson(request);
     const { subject = null } = body;
@@ -263,10 +243,6 @@ export class PageServer {
 /** For the record. The id of a session is a secret; its number is not. */
 function whoIs({ role, session }: Asker): string {
   return session === undefined ? `${role} (token)` : `${role} #${session.number}`;
-}
-
-function addressOf({ socket }: IncomingMessage): string {
-  return (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 }
 
 function expectMethod(method: string | undefined, wanted: string): void {

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
+import { HttpConnections } from '../net/http-connections.js';
 import { isKnownHost, isLoopback } from '../net/known-host.js';
 import { metricTextType } from '../observe/metric-text.js';
 import { headgateVersion } from '../observe/version.js';
@@ -17,6 +18,11 @@ export interface DashboardOptions {
   readonly port?: number | undefined;
   /** Default: `127.0.0.1`. An address that others can reach needs a password. */
   readonly host?: string | undefined;
+  /**
+   * Host names under which browsers may ask, besides addresses, `localhost` and the name of this machine. `*.example.com` is every
+   * name below `example.com`. Default: none.
+   */
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Of those who may look and act. Without any password, a token is made, and is part of `url`. */
   readonly password?: string | undefined;
   /** Of those who may only look. */
@@ -65,7 +71,7 @@ export async function dashboard(
   pools: ShownPool | readonly ShownPool[],
   options: DashboardOptions = {},
 ): Promise<Dashboard> {
-  const { port, host, password, viewerPassword, metrics, onAction } = readOptions(options);
+  const { port, host, allowedHosts, password, viewerPassword, metrics, onAction } = readOptions(options);
   const all = Array.isArray(pools) ? (pools as readonly ShownPool[]) : [pools as ShownPool];
   if (all.length === 0)
     throw new PoolOptionsError([{ path: 'pools', message: 'is empty: there is nothing to show' }]);
@@ -78,11 +84,11 @@ export async function dashboard(
     tell: (record) => onAction?.(record),
   });
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 5_000 }, (request, response) => {
-    if (!isKnownHost(request.headers.host, host)) refuseName(response);
+    if (!isKnownHost(request.headers.host, [host, ...allowedHosts])) refuseName(response);
     else if (metrics !== undefined && request.url === '/metrics') void answerMetrics(metrics, response);
     else void page.answer(request, response);
   });
-  server.maxConnections = 200;
+  new HttpConnections(server, { connections: 200 });
   try {
     await listen(server, host, port);
   } catch (error) {
@@ -108,7 +114,7 @@ export async function dashboard(
 
 function refuseName(response: ServerResponse): void {
   response.writeHead(421, { 'content-type': 'text/plain' });
-  response.end('asked for under a name that is not of this machine\n');
+  response.end('the name in Host is not known here: add it to allowedHosts\n');
 }
 
 async function answerMetrics(metrics: () => Promise<string>, response: ServerResponse): Promise<void> {
@@ -138,6 +144,7 @@ function readOptions(options: DashboardOptions) {
   const read = new OptionReader(options);
   const host = read.string('host', '127.0.0.1');
   const port = read.integer('port', 0, { min: 0, max: 65_535 });
+  const allowedHosts = readHosts(read, options.allowedHosts);
   const password = readSecret(read, 'password', options.password);
   const viewerPassword = readSecret(read, 'viewerPassword', options.viewerPassword);
   const metrics = read.callback<() => Promise<string>>('metrics', false);
@@ -148,7 +155,14 @@ function readOptions(options: DashboardOptions) {
     read.problem('password', problem);
   read.refuseUnknown();
   read.throwIfAnyProblem("the dashboard's options");
-  return { host, port, password, viewerPassword, metrics, onAction };
+  return { host, port, allowedHosts, password, viewerPassword, metrics, onAction };
+}
+
+function readHosts(read: OptionReader, value: unknown): readonly string[] {
+  if (!read.has('allowedHosts') || value === undefined) return [];
+  if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value;
+  read.problem('allowedHosts', "must be a list of host names such as ['pools.example.com']");
+  return [];
 }
 
 /** No message repeats the value. */

@@ -22,8 +22,8 @@ interface Calls {
   bind(fd: number, address: Buffer, length: number): number;
   close(fd: number): number;
   getpwuid(user: number): unknown;
-  syslog(priority: number, format: string, text: string): void;
-  openlog(ident: Buffer, option: number, facility: number): void;
+  connect(fd: number, address: Buffer, length: number): number;
+  send(fd: number, bytes: Buffer, length: number, flags: number): number;
   /** The name at the beginning of a `struct passwd`. */
   nameAt(entry: unknown): string;
   errno(): number;
@@ -50,12 +50,8 @@ function load(): Calls | undefined {
       bind: func('int bind(int fd, const uint8_t *address, uint32_t length)'),
       close: func('int close(int fd)'),
       getpwuid: func('void *getpwuid(uint32_t user)'),
-      openlog: func('void openlog(const uint8_t *ident, int option, int facility)'),
-      syslog: (() => {
-        const variadic = library.func('void syslog(int priority, const char *format, ...)');
-        return (priority: number, format: string, text: string) =>
-          variadic(priority, format, 'const char *', text);
-      })(),
+      connect: func('int connect(int fd, const uint8_t *address, uint32_t length)'),
+      send: func('intptr_t send(int fd, const uint8_t *bytes, size_t length, int flags)'),
       nameAt: (entry) => String(koffi.decode(entry, 'char *')),
       errno: () => koffi.errno(),
     };
@@ -174,19 +170,39 @@ function failure(call: string, errno: number): NodeJS.ErrnoException {
   return Object.assign(new Error(`${call}: ${code}`), { code, errno, syscall: call });
 }
 
-// ---- the system's log -------------------------------------------------------------------------------------------------
+// ---- datagrams ----------------------------------------------------------------------------------------------------------
 
-/** Kept: the system refers to it for as long as the process lives. */
-let ident: Buffer | undefined;
-const withProcessId = 1;
+const unix = 1;
+const datagramCloseOnExec = 2 | 0o2000000;
+const dontWait = 0x40;
+const noSignal = 0x4000;
+const longestPath = 107;
+/** The system's numbers for "no room now" and "too long": the other end is there. */
+const refusedNow: readonly number[] = [11, 90, 105];
 
-/** `facility` and `priority` are numbers of syslog(3). False where there is no such log. */
-export function openSystemLog(name: string, facility: number): boolean {
-  ident = Buffer.from(`${name}\0`);
-  load()?.openlog(ident, withProcessId, facility << 3);
-  return calls !== undefined;
+/** A socket for datagrams to the Unix socket at this path. Undefined where there is none. */
+export function openDatagramSocket(path: string): number | undefined {
+  const system = load();
+  const name = Buffer.from(path);
+  if (system === undefined || name.length > longestPath) return undefined;
+  const fd = system.socket(unix, datagramCloseOnExec | nonBlocking, 0);
+  if (fd < 0) return undefined;
+  const address = Buffer.alloc(2 + name.length + 1);
+  address.writeUInt16LE(unix, 0);
+  name.copy(address, 2);
+  if (system.connect(fd, address, address.length) === 0) return fd;
+  system.close(fd);
+  return undefined;
 }
 
-export function writeSystemLog(priority: number, text: string): void {
-  load()?.syslog(priority, '%s', text.replaceAll('\0', ' '));
+/** Never waits. `full`: the other end takes no more now; `gone`: there is no other end any more. */
+export function sendDatagram(fd: number, bytes: Buffer): 'sent' | 'full' | 'gone' {
+  const system = load();
+  if (system === undefined) return 'gone';
+  if (system.send(fd, bytes, bytes.length, dontWait | noSignal) >= 0) return 'sent';
+  return refusedNow.includes(system.errno()) ? 'full' : 'gone';
+}
+
+export function closeDescriptor(fd: number): void {
+  load()?.close(fd);
 }

@@ -64,7 +64,7 @@ test('lines that were lost are told with the next that is written, and not again
   log('info', 'three');
   expect(lines.map((line) => line.replaceAll(/^.*? UTC /gm, ''))).toEqual([
     'info  one\n',
-    'warn  lines of this log could not be written, and were dropped  lost=12\ninfo  two\n',
+    'warn  log lines dropped  lost=12\ninfo  two\n',
     'info  three\n',
   ]);
 });

@@ -124,18 +124,23 @@ test('without a password the address has a token, and on an address that others 
   );
   await expect(dashboard(pool, { password: 'short' })).rejects.toThrow('at least 8 characters');
   await expect(dashboard(pool, { password: 12345678 as unknown as string })).rejects.not.toThrow('12345678');
+  await expect(dashboard(pool, { allowedHosts: 'a' as unknown as string[] })).rejects.toThrow(
+    'allowedHosts: must be a list of host names',
+  );
   await expect(dashboard([])).rejects.toThrow('there is nothing to show');
 });
 
 test('metrics are beside the page, and a name that is not of this machine is refused', async () => {
-  const { base } = await startPage({ metrics: async () => 'up 1\n' });
+  const { base } = await startPage({ metrics: async () => 'up 1\n', allowedHosts: ['pools.example'] });
   expect(await (await fetch(`${base}/metrics`)).text()).toBe('up 1\n');
   const { request } = await import('node:http');
-  const status = await new Promise((resolve) => {
-    request(`${base}/`, { headers: { host: 'evil.example' } }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
-    }).end();
-  });
-  expect(status).toBe(421);
+  const statusFor = (host: string): Promise<number | undefined> =>
+    new Promise((resolve) => {
+      request(`${base}/metrics`, { headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).end();
+    });
+  expect(await statusFor('evil.example')).toBe(421);
+  expect(await statusFor('pools.example:9128')).toBe(200);
 });

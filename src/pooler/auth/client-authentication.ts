@@ -10,6 +10,7 @@
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { InvariantError } from '../../kernel/errors.js';
+import type { FailedLogins, HeldVerdict } from '../../net/failed-logins.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageWriter } from '../../wire/message-writer.js';
@@ -17,7 +18,6 @@ import { SqlState } from '../../wire/sql-states.js';
 import { BackendRefusedError } from '../errors.js';
 import { AuthDatabaseDisabledError, SaslMessageError } from './errors.js';
 import type { Claim, Exchange, ExchangeTools, Proof, Verdict } from './exchange.js';
-import type { FailedLogins, HeldVerdict } from './failed-logins.js';
 import * as fatal from './fatal.js';
 import type { AuthMethod } from './hba.js';
 import type { IdentMaps } from './ident-map.js';
@@ -217,7 +217,7 @@ export class ClientAuthentication {
   #refuseFurther(): LoginStep {
     return refused(
       fatal.tooManyFailedLogins(this.#attempt.user),
-      'too many logins of this user from this address are being held back',
+      'too many logins of this user from this address, or of all users from it, are being held back',
     );
   }
 

@@ -111,6 +111,12 @@ export const authOptions = {
     meaning: 'logins of a user from one address whose answers are held back at once; more are refused unread',
     reload: 'new-clients',
   }),
+  failedLoginsAtOncePerAddress: option(integer({ min: 1, max: 1_000_000 }), 100, {
+    name: 'failed_logins_at_once_per_address',
+    meaning:
+      'such logins of all users from one address; users without wrong passwords are not held back, and not counted',
+    reload: 'new-clients',
+  }),
   allowUnencryptedPasswords: option(boolean, false, {
     name: 'allow_unencrypted_passwords',
     meaning: 'asks clients for passwords in clear text, and sends them to servers that ask, also without TLS',

@@ -1,5 +1,5 @@
 /** Options: metrics, statistics of statements, the page, and the export to OpenTelemetry. */
-import { boolean, duration, integer, query } from './kinds.js';
+import { boolean, duration, integer, list, query } from './kinds.js';
 import { boundAtStart, option } from './option.js';
 import { otlpEndpoint, otlpHeadersKind } from './otlp-kinds.js';
 import { endpoint, secret } from './special-kinds.js';
@@ -15,6 +15,12 @@ export const observabilityOptions = {
     name: 'metrics_listen',
     meaning: 'where Prometheus finds the metrics, at /metrics, and people the page, at /',
     ...boundAtStart,
+  }),
+  metricsAllowedHosts: option(list, Object.freeze([]), {
+    name: 'metrics_allowed_hosts',
+    meaning:
+      'host names under which metrics_listen may be asked besides addresses and names of this machine; *.example.com is all below it',
+    reload: 'now',
   }),
   queryStats: option(integer({ min: 0, max: 100_000, zero: 'no statistics' }), 2_000, {
     name: 'query_stats',

@@ -4,13 +4,13 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { HttpConnections } from '../../net/http-connections.js';
 import { isKnownHost } from '../../net/known-host.js';
 import { familyTexts, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-reading.js';
 import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
-import { ScraperSockets } from './scraper-sockets.js';
 
 /** Source of the metrics: one process, or several together. */
 export interface MetricsSource {
@@ -49,17 +49,20 @@ export class MetricsServer {
   readonly #source: MetricsSource;
   readonly #server: Server;
   readonly #others: OtherRequests | undefined;
+  readonly #hosts: () => readonly string[];
   #listenHost = '*';
   /** Concurrent requests share one answer. */
   #reading: Promise<readonly Buffer[]> | undefined;
 
-  constructor(source: MetricsSource, others?: OtherRequests) {
+  /** `hosts`: names under which it may be asked, besides those of this machine. */
+  constructor(source: MetricsSource, hosts: () => readonly string[], others?: OtherRequests) {
     this.#source = source;
+    this.#hosts = hosts;
     this.#others = others;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
     });
-    new ScraperSockets(this.#server, mostConnections);
+    new HttpConnections(this.#server, { connections: mostConnections });
   }
 
   /** The port it listens on; undefined before that. */
@@ -88,13 +91,13 @@ export class MetricsServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url = '/', headers } = request;
-    const isKnown = isKnownHost(headers.host, this.#listenHost);
+    const isKnown = isKnownHost(headers.host, [this.#listenHost, ...this.#hosts()]);
     const path = url.split('?', 1)[0] as string;
     if (isKnown && this.#others !== undefined && !ownPaths.includes(path))
       return this.#others.answer(request, response);
     const { status, type, body } = isKnown
       ? await this.#answerTo(method, path)
-      : plain(421, 'asked for under a name that is not of this machine');
+      : plain(421, 'the name in Host is not known here: add it to metrics_allowed_hosts');
     response.writeHead(status, {
       'content-type': type,
       'content-length': body.reduce((sum, { length }) => sum + length, 0),

@@ -125,6 +125,13 @@ export class PoolRegistry {
     return this.#entries.get(database.name)?.get(user)?.pool.parameters === undefined;
   }
 
+  /** The server has accepted the pool once, and now refuses it for good: its database or user was dropped there. */
+  #isRefused({ pool, database }: PoolEntry): boolean {
+    const { dialError } = pool;
+    if (dialError === undefined || !isDefiniteRefusal(dialError)) return false;
+    return this.#parts.config().databases.get(database.name)?.user !== pool.user;
+  }
+
   /** A server has refused the pool. It is forgotten at once if it was never accepted and has no other waiters. */
   refused(entry: PoolEntry, error: unknown): void {
     if (error instanceof Error && isDefiniteRefusal(error)) this.#forgetUnproven(entry);
@@ -223,7 +230,8 @@ export class PoolRegistry {
     const now = systemClock.coarse();
     const isStillUsed = isInUse || isUsed(entry);
     if (isStillUsed) entry.usedAt = now;
-    const limit = this.isUnproven(database, pool.user) ? Math.min(idleMs || unprovenMs, unprovenMs) : idleMs;
+    const isDoubtful = this.isUnproven(database, pool.user) || this.#isRefused(entry);
+    const limit = isDoubtful ? Math.min(idleMs || unprovenMs, unprovenMs) : idleMs;
     const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
     if (isOutdated ? !isStillUsed : isLongUnused) this.#forget(entry);
   }

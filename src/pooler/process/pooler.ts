@@ -121,6 +121,7 @@ export class Pooler {
         families: () => this.readMetrics(),
         more: host.moreMetrics,
       },
+      () => this.#state.config.observability.metricsAllowedHosts,
       this.#page,
     );
     const here = { view: this.#view, controls };

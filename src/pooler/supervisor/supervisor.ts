@@ -110,6 +110,7 @@ export class Supervisor {
         state: () => (this.#workers.isEnding ? 'shutting_down' : this.#controls.state),
         families: () => this.#readings.metrics(),
       },
+      () => this.#config.observability.metricsAllowedHosts,
       this.#page,
     );
     const target = otlpTargetOf(config, headgateVersion);

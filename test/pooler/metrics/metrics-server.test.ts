@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
+import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { timeBounds } from '../../../src/observe/time-histogram.js';
@@ -52,14 +53,40 @@ test.each([
   ['[::1]:9127', 200],
   ['evil.example', 421],
   ['evil.example:9127', 421],
+  [hostname(), 200],
+  [`${hostname()}.evil.example`, 421],
   ['localhost.evil.example', 421],
   ['127.0.0.1.evil.example', 421],
   ['', 200],
   ['[evil]', 421],
-])('on the loopback the name %j is answered with %i', async (host, status) => {
-  const { metricsPort } = await startMeasured();
-  expect(await statusFor(metricsPort, host)).toBe(status);
-});
+])(
+  'the port of metrics, asked under the name %j, answers with %i wherever it listens',
+  async (host, status) => {
+    const here = await startMeasured();
+    expect(await statusFor(here.metricsPort, host)).toBe(status);
+    const everywhere = await startMeasured({ observability: { metricsListen: '0.0.0.0:0' } });
+    expect(await statusFor(everywhere.metricsPort, host)).toBe(status);
+  },
+);
+
+test.each([
+  [['pooler.example'], 'Pooler.Example:9127', 200],
+  [['pooler.example'], 'other.pooler.example', 421],
+  [['*.example'], 'pooler.example', 200],
+  [['*.example'], 'a.pooler.example:80', 200],
+  [['*.example'], 'example', 421],
+  [['*.example'], 'evilexample', 421],
+  [['*'], 'evil.example', 200],
+  [['*evil'], 'evil', 421],
+])(
+  'the port of metrics with metricsAllowedHosts %j, asked under the name %j, answers with %i',
+  async (metricsAllowedHosts, host, status) => {
+    const { metricsPort } = await startMeasured({
+      observability: { ...metrics.observability, metricsAllowedHosts },
+    });
+    expect(await statusFor(metricsPort, host)).toBe(status);
+  },
+);
 
 test('on the loopback half requests keep nobody out, however many there are', async () => {
   const { metricsPort } = await startMeasured();
@@ -77,6 +104,29 @@ test('on the loopback half requests keep nobody out, however many there are', as
   // Those that came first have gone.
   await vi.waitFor(() => expect(half.filter(({ closed }) => !closed).length).toBeLessThan(100), soon);
   expect(half.slice(0, 50).every(({ closed }) => closed)).toBe(true);
+});
+
+test.each([
+  [
+    'logins at the page whose bodies are unfinished',
+    'POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+  ],
+  [
+    'clients that ask for the metrics and read nothing',
+    'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(12),
+  ],
+])('on the loopback GET /healthz and GET /metrics are answered beside 150 %s', async (_what, text) => {
+  const { metricsPort } = await startMeasured();
+  await Promise.all(
+    Array.from({ length: 150 }, async () => {
+      const socket = connect(metricsPort, '127.0.0.1').on('error', () => {});
+      onTestFinished(() => void socket.destroy());
+      await once(socket, 'connect');
+      socket.write(text);
+    }),
+  );
+  expect((await get(metricsPort, '/healthz')).status).toBe(200);
+  expect((await scrape(metricsPort)).value('headgate_pooler_connected_clients')).toBe(0);
 });
 
 test('GET /metrics has every metric that there is, each with its kind and a sentence, and labels of its pool', async () => {

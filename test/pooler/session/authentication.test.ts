@@ -1,13 +1,15 @@
-import { chownSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { sslRequest } from '../../../src/wire/fixed-messages.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
 import { writeCancelRequest } from '../../../src/wire/startup-packet.js';
 import { ca, material, pem } from '../../net/certificates.js';
+import { portWhereNobodyListens } from '../../support/faulty-server.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
 import { greet, nextByte, open, readGreeting, startupPacket } from '../raw/greeting.js';
@@ -182,6 +184,58 @@ test.each(['pgbouncer', 'headgate'])(
     for (const database of ['pgbouncer', 'headgate'])
       await expect(pooler.connect({ user: 'postgres', database })).rejects.toMatchObject({ code: '28000' });
     expect(await whoIs(pooler, { user: 'postgres' })).toBe('postgres');
+  },
+);
+
+test.skipIf(process.platform === 'win32').each(['pgbouncer', 'headgate'])(
+  'a client proves who it is through a Unix socket as rules for %s say, by whichever name the console is called',
+  async (name) => {
+    const dir = mkdtempSync(join(tmpdir(), 'hg-hba-'));
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+    const port = await portWhereNobodyListens();
+    const rules = `local ${name} all reject\nlocal all all trust\nhost all all all trust`;
+    const pooler = await startTestPooler(
+      db,
+      {
+        listen: { port },
+        unixSocket: { dir },
+        auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt' },
+        admin: { adminUsers: ['postgres'] },
+      },
+      { files: { 'hba.conf': rules, ...userList('postgres') } },
+    );
+    for (const database of ['pgbouncer', 'headgate']) {
+      const local = { user: 'postgres', database, host: dir };
+      await expect(pooler.connect(local)).rejects.toMatchObject({ code: '28000' });
+      const admin = await pooler.connect({ user: 'postgres', database });
+      expect((await admin.query('SHOW VERSION')).rows).toHaveLength(1);
+    }
+    expect(await whoIs(pooler, { user: 'postgres', host: dir })).toBe('postgres');
+  },
+);
+
+test.each(['pgbouncer', 'headgate'])(
+  'a client proves who it is as rules for %s say, and no word for replication goes around them',
+  async (name) => {
+    const rules = `host ${name} all all reject\nhost all all all trust\nhost replication all all trust`;
+    const pooler = await startTestPooler(
+      db,
+      {
+        auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt' },
+        admin: { adminUsers: ['postgres'] },
+      },
+      { files: { 'hba.conf': rules, ...userList('postgres') } },
+    );
+    for (const database of ['pgbouncer', 'headgate'])
+      for (const replication of ['database', 'true', '1', 'on', 'yes', 'DATABASE', 'false', 'off']) {
+        const packet = startupPacket(0x3_0000, { user: 'postgres', database, replication });
+        const { types, error } = await greet(pooler, packet);
+        expect({ replication, types, severity: error?.severity }).toEqual({
+          replication,
+          types: 'E',
+          severity: 'FATAL',
+        });
+      }
   },
 );
 

@@ -1,5 +1,6 @@
 // Someone who tries out passwords learns nothing by hanging up early, holds nothing, and is in nobody else's way.
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
@@ -106,3 +107,38 @@ test('a client that leaves while it is held back frees its connection, and its f
   await vi.waitFor(async () => expect(await value('headgate_pooler_login_clients')).toBe(1), soon);
   expect(next.heard()).toBe('');
 });
+
+test('those who guess under many names from one address hold so many connections, and other users come in from there', async () => {
+  const pooler = await startGuarded({ failedLoginsFree: 1, failedLoginsAtOncePerAddress: 5 });
+  const names = Array.from({ length: 12 }, (_, n) => `invented ${n}`);
+  const guessAll = () => Promise.all(names.map((name) => guess(pooler, name, 'guess')));
+  for (const { answered } of await guessAll()) await answered;
+  const second = await guessAll();
+  const heard = () => second.map((one) => one.heard()).filter((text) => text !== '');
+  await vi.waitFor(() => expect(heard()).toHaveLength(7), soon);
+  for (const text of heard()) expect(text).toContain('C53300');
+  const ann = await pooler.connect({ user: 'ann', password: right });
+  expect((await ann.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  expect(heard()).toHaveLength(7);
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'a client that leaves while it is held back frees its descriptor before its verdict is due',
+  async () => {
+    const pooler = await startGuarded({ failedLoginsAtOnce: 50 });
+    await useUpFreeGuesses(pooler);
+    const count = (): number => readdirSync('/proc/self/fd').length;
+    await vi.waitFor(async () => {
+      const { value } = await scrape(pooler.pooler.metricsPort as number);
+      expect(value('headgate_pooler_login_clients')).toBe(0);
+    }, soon);
+    const before = count();
+    const guesses = Array.from({ length: 50 }, (_, n) => guess(pooler, 'joe', n % 2 === 0 ? right : 'wrong'));
+    const held = await Promise.all(guesses);
+    // Both ends are in this process.
+    expect(count()).toBeGreaterThanOrEqual(before + 100);
+    for (const { socket } of held) socket.destroy();
+    await vi.waitFor(() => expect(count()).toBeLessThanOrEqual(before + 5), soon);
+    expect(held.map(({ heard }) => heard())).toEqual(new Array(50).fill(''));
+  },
+);

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { BoundedMap } from '../../../kernel/bounded-map.js';
+import { FailedLogins } from '../../../net/failed-logins.js';
 import { systemClock } from '../../../runtime/system.js';
 import { AuthQueryCache, type RunAuthQuery } from '../../auth/auth-query-cache.js';
 import type { LoginTools } from '../../auth/client-authentication.js';
 import { AuthDatabaseDisabledError } from '../../auth/errors.js';
-import { FailedLogins } from '../../auth/failed-logins.js';
 import type { FileContent } from '../../auth/file-problem.js';
 import {
   type AuthMethod,
@@ -105,6 +105,7 @@ export class Authenticator {
       longestDelayMs: auth.failedLoginDelayMax,
       forgetAfterMs: auth.failedLoginMemory,
       atOnce: auth.failedLoginsAtOnce,
+      atOncePerAddress: auth.failedLoginsAtOncePerAddress,
     });
   }
 

@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDuration } from '../../../kernel/duration.js';
 import { UnencryptedBytesError } from '../../../net/errors.js';
+import type { HeldVerdict } from '../../../net/failed-logins.js';
 import { peerOf } from '../../../net/socket-peer.js';
 import { userName } from '../../../net/system-calls.js';
 import type { Transport } from '../../../net/transport.js';
@@ -29,7 +30,6 @@ import {
   type LoginStep,
   type LoginTools,
 } from '../../auth/client-authentication.js';
-import type { HeldVerdict } from '../../auth/failed-logins.js';
 import { consoleDatabases } from '../../config/pooler-config.js';
 import type { Wording } from '../../own-error.js';
 import { nothingRead, type ReadAhead } from '../read-ahead.js';
@@ -259,7 +259,7 @@ class StartupHandshake {
     const first = authentication.begin();
     if (first instanceof Promise || first.kind !== 'ok' || (first.held?.delayMs ?? 0) > 0)
       return this.#converse(talk, authentication, first);
-    first.held?.end();
+    first.held?.end(true);
     return first;
   }
 
@@ -284,10 +284,12 @@ class StartupHandshake {
 
   /** Ends early when the client disconnects. */
   async #holdBack({ delayMs, end }: HeldVerdict): Promise<void> {
+    let isTold = false;
     try {
       if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#scope.signal, ref: false });
+      isTold = true;
     } finally {
-      end();
+      end(isTold);
     }
   }
 

@@ -1,8 +1,8 @@
 // How long verdicts are held back, in virtual time.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FailedLogins, type HeldVerdict } from '../../../src/pooler/auth/failed-logins.js';
-import { VirtualTime } from '../../support/virtual-time.js';
+import { FailedLogins, type HeldVerdict } from '../../src/net/failed-logins.js';
+import { VirtualTime } from '../support/virtual-time.js';
 
 function world(options = {}) {
   const time = new VirtualTime();
@@ -14,7 +14,7 @@ function world(options = {}) {
   /** The delay of a verdict that is told before the next one comes. */
   const delayOf = (address: string, isRight: boolean, user?: string): number => {
     const held = judged(address, isRight, user);
-    held?.end();
+    held?.end(true);
     return held?.delayMs ?? Number.NaN;
   };
   const failed = (address: string, user?: string) => delayOf(address, false, user);
@@ -109,12 +109,95 @@ test('failed logins are held back so many at once; those beyond learn nothing, r
   const { several, judged } = world({ atOnce: 2 });
   several(3, '10.0.0.1');
   const [first, second] = [judged('10.0.0.1', false), judged('10.0.0.1', true)];
-  expect([first?.delayMs, second?.delayMs]).toEqual([250, 500]);
+  expect([first?.delayMs, second?.delayMs]).toEqual([250, 250]);
   expect([judged('10.0.0.1', true), judged('10.0.0.1', false)]).toEqual([undefined, undefined]);
-  second?.end();
-  second?.end();
-  expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
+  second?.end(true);
+  second?.end(true);
+  expect(judged('10.0.0.1', true)?.delayMs).toBe(250);
   expect(judged('10.0.0.1', true)).toBeUndefined();
-  first?.end();
-  expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
+  first?.end(true);
+  expect(judged('10.0.0.1', true)?.delayMs).toBe(500);
+});
+
+/** What an attacker does: guesses, waits for a verdict, hangs up before it, lets time pass. */
+type Act =
+  | { readonly kind: 'guess'; readonly isRight: boolean; readonly otherwise: boolean }
+  | { readonly kind: 'told' | 'hangs up'; readonly which: number }
+  | { readonly kind: 'time'; readonly ms: number };
+
+const acts: fc.Arbitrary<Act[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant('guess' as const),
+        isRight: fc.boolean(),
+        otherwise: fc.boolean(),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constantFrom('told' as const, 'hangs up' as const), which: fc.nat() }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.nat(200_000) }) },
+  ),
+  { maxLength: 60 },
+);
+
+/** What the attacker sees of each guess before its verdict, and the guesses whose verdict was told. */
+function seen(all: readonly Act[], isRight: (guess: number) => boolean) {
+  const { judged, time } = world({ free: 1, atOnce: 3, atOncePerAddress: 5 });
+  const delays: (number | 'refused')[] = [];
+  const told = new Set<number>();
+  const open: { readonly guess: number; readonly held: HeldVerdict }[] = [];
+  for (const act of all) {
+    if (act.kind === 'time') time.time += act.ms;
+    else if (act.kind === 'guess') {
+      const guess = delays.length;
+      const held = judged('10.0.0.1', isRight(guess));
+      delays.push(held?.delayMs ?? 'refused');
+      if (held?.delayMs === 0) told.add(guess);
+      else if (held !== undefined) open.push({ guess, held });
+    } else if (open.length > 0) {
+      const [{ guess, held }] = open.splice(act.which % open.length, 1) as [(typeof open)[number]];
+      if (act.kind === 'told') told.add(guess);
+      held.end(act.kind === 'told');
+    }
+  }
+  return { delays, told };
+}
+
+test('failed logins: what is seen of any attempts is the same whether the guesses whose verdict was not told are right or wrong', () => {
+  fc.assert(
+    fc.property(acts, (all) => {
+      const guesses = all.filter((act) => act.kind === 'guess');
+      const { delays, told } = seen(all, (guess) => guesses[guess]?.isRight === true);
+      const other = seen(
+        all,
+        (guess) => (told.has(guess) ? guesses[guess]?.isRight : guesses[guess]?.otherwise) === true,
+      );
+      expect(other).toEqual({ delays, told });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('failed logins whose clients hang up before the verdict do not count, and free their places', () => {
+  const { several, judged, passed } = world({ atOnce: 1 });
+  several(3, '10.0.0.1');
+  for (let i = 0; i < 20; i++) judged('10.0.0.1', i % 2 === 0)?.end(false);
+  expect(passed('10.0.0.1')).toBe(250);
+});
+
+test('failed logins of many names from one address are held back so many at once, and users without failures come in', () => {
+  const { failed, judged, passed } = world({ atOncePerAddress: 20 });
+  const names = Array.from({ length: 100 }, (_, n) => `invented ${n}`);
+  for (const name of names) for (let i = 0; i < 3; i++) failed('10.0.0.1', name);
+  const held = names.flatMap((name) => judged('10.0.0.1', false, name) ?? []);
+  expect(held).toHaveLength(20);
+  expect(judged('10.0.0.1', true, 'invented 99')).toBeUndefined();
+  expect(passed('10.0.0.1', 'honest')).toBe(0);
+  expect([failed('10.0.0.2', 'invented 0'), passed('10.0.0.2')]).toEqual([0, 0]);
+  held[0]?.end(false);
+  expect(judged('10.0.0.1', true, 'invented 99')?.delayMs).toBe(250);
 });

@@ -1,13 +1,14 @@
 /**
  * Slows down password guessing. After some failures of a user from an address, every verdict on that user from there is
- * delayed, right passwords included: a client that hangs up early has learned nothing. The number of delayed verdicts is
- * limited, and further attempts are refused at once, whatever their password. Other users and other addresses are not affected.
- * There is no timer; the caller waits.
+ * delayed, right passwords included. Until a verdict is told, nothing depends on it: not the delay of another attempt, nor
+ * whether that is refused. So a client that hangs up early, or that makes other attempts meanwhile, learns nothing.
+ * The number of delayed verdicts is limited, and further attempts are refused at once, whatever their password. Users without
+ * failures and other addresses are not affected. There is no timer; the caller waits.
  */
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../../kernel/bounded-map.js';
-import type { Clock } from '../../kernel/clock.js';
-import { parseIpAddress } from '../../net/ip-address.js';
+import { BoundedMap } from '../kernel/bounded-map.js';
+import type { Clock } from '../kernel/clock.js';
+import { parseIpAddress } from './ip-address.js';
 
 /** Checked where the configuration is read. Times are milliseconds. */
 export interface FailedLoginsOptions {
@@ -20,14 +21,17 @@ export interface FailedLoginsOptions {
   readonly forgetAfterMs?: number | undefined;
   /** Limit of delayed verdicts per user and address. */
   readonly atOnce?: number | undefined;
+  /** Limit of delayed verdicts per address, of all users together. */
+  readonly atOncePerAddress?: number | undefined;
   /** Limit of remembered pairs of user and address. Beyond it, those that failed longest ago are forgotten. */
   readonly most?: number | undefined;
 }
 
-/** A delayed verdict. Call `end()` when it was sent, or when the client has disconnected. */
+/** A delayed verdict. */
 export interface HeldVerdict {
   readonly delayMs: number;
-  end(): void;
+  /** Call when the verdict is told, or when the client has disconnected before that. Only a failure that is told counts. */
+  end(isTold: boolean): void;
 }
 
 interface Failures {
@@ -43,11 +47,14 @@ const notHeld: HeldVerdict = { delayMs: 0, end: () => {} };
 export class FailedLogins {
   readonly #clock: Pick<Clock, 'coarse'>;
   readonly #known: BoundedMap<string, Failures>;
+  /** Delayed verdicts by address, where there are any. */
+  readonly #heldByAddress = new Map<string, number>();
   #free!: number;
   #firstDelayMs!: number;
   #longestDelayMs!: number;
   #forgetAfterMs!: number;
   #atOnce!: number;
+  #atOncePerAddress!: number;
 
   constructor(clock: Pick<Clock, 'coarse'>, options: FailedLoginsOptions = {}) {
     this.#clock = clock;
@@ -62,6 +69,7 @@ export class FailedLogins {
     this.#longestDelayMs = options.longestDelayMs ?? 10_000;
     this.#forgetAfterMs = options.forgetAfterMs ?? 120_000;
     this.#atOnce = options.atOnce ?? 10;
+    this.#atOncePerAddress = options.atOncePerAddress ?? 100;
   }
 
   /** Number of remembered pairs of user and address. */
@@ -72,22 +80,36 @@ export class FailedLogins {
   /** Delay of this verdict; undefined: too many are delayed already. Only IP addresses have delays. */
   judged(address: string, user: string, isRight: boolean): HeldVerdict | undefined {
     if (isRight && this.#known.size === 0) return notHeld;
-    const key = keyOf(address, user);
-    if (key === undefined) return notHeld;
+    const from = networkOf(address);
+    if (from === undefined) return notHeld;
+    const key = keyOf(from, user);
     const failures = this.#failuresOf(key);
     const delayMs = this.#delayAfter(failures?.count ?? 0);
-    if (!isRight) this.#count(key, failures);
-    if (failures === undefined || delayMs === 0) return notHeld;
-    if (failures.held >= this.#atOnce) return undefined;
+    if (failures === undefined || delayMs === 0) {
+      if (!isRight) this.#count(key);
+      return notHeld;
+    }
+    const ofAddress = this.#heldByAddress.get(from) ?? 0;
+    if (failures.held >= this.#atOnce || ofAddress >= this.#atOncePerAddress) return undefined;
     failures.held++;
+    this.#heldByAddress.set(from, ofAddress + 1);
     let isOver = false;
     return {
       delayMs,
-      end: () => {
-        if (!isOver) failures.held--;
+      end: (isTold) => {
+        if (isOver) return;
         isOver = true;
+        failures.held--;
+        this.#freeOf(from);
+        if (isTold && !isRight) this.#count(key);
       },
     };
+  }
+
+  #freeOf(from: string): void {
+    const left = (this.#heldByAddress.get(from) as number) - 1;
+    if (left === 0) this.#heldByAddress.delete(from);
+    else this.#heldByAddress.set(from, left);
   }
 
   #failuresOf(key: string): Failures | undefined {
@@ -97,7 +119,8 @@ export class FailedLogins {
     return failures;
   }
 
-  #count(key: string, failures: Failures = { count: 0, lastAt: 0, held: 0 }): void {
+  #count(key: string): void {
+    const failures = this.#known.get(key) ?? { count: 0, lastAt: 0, held: 0 };
     failures.count++;
     failures.lastAt = this.#clock.coarse();
     this.#known.set(key, failures);
@@ -110,10 +133,12 @@ export class FailedLogins {
   }
 }
 
-/** A client may send any name, of any length. */
-function keyOf(address: string, user: string): string | undefined {
+function networkOf(address: string): string | undefined {
   const bytes = parseIpAddress(address);
-  if (bytes === undefined) return undefined;
-  const from = bytes.toString('hex', 0, bytes.length === 4 ? 4 : ipv6Bytes);
+  return bytes?.toString('hex', 0, bytes.length === 4 ? 4 : ipv6Bytes);
+}
+
+/** A client may send any name, of any length. */
+function keyOf(from: string, user: string): string {
   return `${from} ${createHash('sha256').update(user).digest('base64')}`;
 }
