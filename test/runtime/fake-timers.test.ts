@@ -2,8 +2,9 @@
 import { mock } from 'node:test';
 import { install } from '@sinonjs/fake-timers';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Snowflake } from '../../src/dsql.js';
 import { PromisePool } from '../../src/engine.js';
-import { Pool } from '../../src/index.js';
+import { leasesFrom, Pool } from '../../src/index.js';
 import { FakeClient } from '../support/fake-client.js';
 import { rejectionOf, watch } from '../support/outcomes.js';
 
@@ -150,6 +151,62 @@ test('Timers that ring move time on where the test has replaced no clock', async
   for (const { promise } of waiting) await rejectionOf(promise);
   held.release();
   await pool.drain();
+});
+
+test.each([
+  ['with its clock', ['setTimeout', 'Date']],
+  ['without its clock', ['setTimeout']],
+] as const)(
+  'A pool fires its timeouts in a second test with the timers of node:test, %s, which begins at the time of the first',
+  async (_how, apis) => {
+    const pool = newPool({ idleTimeout: '10s', acquireTimeout: '10s' });
+    const idle = newPool({ idleTimeout: '10s' });
+    const held = await pool.acquire();
+    const waiting: Promise<Error>[] = [];
+    for (const round of [1, 2]) {
+      if (round === 2) mock.timers.reset();
+      mock.timers.enable({ apis: [...apis] });
+      waiting.push(rejectionOf(pool.acquire()));
+      (await idle.acquire()).release();
+    }
+    mock.timers.tick(11_000);
+    expect([pool.stats().waiting, idle.stats().idle]).toEqual([0, 0]);
+    mock.timers.reset();
+    await Promise.all(waiting);
+    held.release();
+    await Promise.all([pool.drain(), idle.drain()]);
+  },
+);
+
+test('leasesFrom() asks its coordinator while queueMicrotask is faked', async () => {
+  const fakes = install({ toFake: ['queueMicrotask', 'nextTick', 'setTimeout', 'setImmediate'] });
+  try {
+    const leases = leasesFrom({ acquire: async () => true, release: async () => {} });
+    const pool = newPool({ leases });
+    (await pool.acquire()).release();
+    await pool.drain();
+  } finally {
+    fakes.uninstall();
+  }
+});
+
+test('Snowflake.nextId() waits for a clock that is behind in the time of the test', async () => {
+  const fakes = install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'], now: 1e12 });
+  try {
+    const ids = new Snowflake({ nodeId: 1, epoch: 0, maxWait: '5s' });
+    ids.next();
+    fakes.setSystemTime(1e12 - 500);
+    let id: bigint | undefined;
+    const coming = ids.nextId().then((value) => {
+      id = value;
+    });
+    for (let n = 0; id === undefined && n < 100; n++) await fakes.tickAsync(100);
+    await coming;
+    expect(id).toBeDefined();
+    await ids.end();
+  } finally {
+    fakes.uninstall();
+  }
 });
 
 /** What a client does is not the pool's: this one needs no faked function. */
