@@ -315,7 +315,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return state === 'paused' ? 0 : Math.min(Math.max(0, waiting - pending), room);
     }
 
-    /** From now on each checkout records where it was made. */
     noticeHolders(): void {
       this.#connects.noticesHolders = true;
       this.#isPlain = false;

@@ -3,6 +3,7 @@
  * in the context of the caller's calls. An idle client and its socket have no context.
  */
 import { adoptSocket, forgetContext, inPresentContext, withoutContext } from '../runtime/async-context.js';
+import { systemClock } from '../runtime/system.js';
 import { followTransactions, type PgClient } from './client.js';
 import type { PgConnection } from './pg-connection.js';
 
@@ -28,6 +29,12 @@ export function watchClient(connection: PgConnection): void {
   const timer: unknown = (client as { readonly connectionTimeoutHandle?: unknown }).connectionTimeoutHandle;
   if (typeof timer === 'object' && timer !== null) forgetContext(timer);
   withoutContext(adoptSocket, client.connection?.stream);
+  const answered = (): void => {
+    connection.answeredAt = systemClock.coarse();
+  };
+  client.connection?.on?.('readyForQuery', answered);
+  // A query's caller has the error before the server is ready for another.
+  client.connection?.on?.('errorMessage', answered);
   const own = Object.hasOwn(client, 'query') ? (client.query as Query) : undefined;
   if (typeof client.query !== 'function') return;
   Object.defineProperty(client, 'query', {
