@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { DoubleReleaseError } from '../core/errors.js';
+import { areReleasesPublished } from '../runtime/channels.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { SummedWarning } from '../runtime/summed-warning.js';
 import { describeClient, isAtRest, isInTransaction, isUsable } from './client.js';
@@ -114,9 +115,9 @@ export class ClientCheckouts {
     this.#engine.broken(pooled, asError(error), siblingsOf(connection));
   }
 
-  /** True if the program learns of releases. */
+  /** True if the program learns of releases, by an event or a diagnostics channel. */
   get areReleasesHeard(): boolean {
-    return this.#hears('release');
+    return this.#hears('release') || areReleasesPublished();
   }
 
   /** True for an event with a listener; a tracer may have replaced `emit`. */

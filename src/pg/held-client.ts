@@ -55,11 +55,17 @@ export function watchClient(connection: PgConnection): void {
 function bindToCaller(connection: PgConnection, args: unknown[]): void {
   const last = args.at(-1);
   if (typeof last === 'function') args[args.length - 1] = inPresentContext(last as () => unknown);
-  else if (hasOwnEvents(args[0])) adopt(connection);
+  adoptFor(args[0], connection);
+}
+
+/** Until it is given back, the client's events are those of the present caller, if the query emits some of its own. */
+export function adoptFor(query: unknown, connection: PgConnection): void {
+  if (hasOwnEvents(query)) adopt(connection);
 }
 
 /** A cursor, a stream, or a query with a callback inside. */
-function hasOwnEvents(query: unknown): boolean {
+export function hasOwnEvents(query: unknown): boolean {
+  if (typeof query !== 'object') return false;
   const { submit, callback } = (query ?? {}) as { readonly submit?: unknown; readonly callback?: unknown };
   return typeof submit === 'function' || typeof callback === 'function';
 }

@@ -12,6 +12,12 @@ export class CallerContext extends AsyncResource {
   }
 }
 
+/** The context of a caller in a queue; undefined where it has none. */
+export function contextOf(waiter: object | undefined): CallerContext | undefined {
+  const { context } = (waiter ?? {}) as { readonly context?: unknown };
+  return context instanceof CallerContext ? context : undefined;
+}
+
 /** The function, to be called from anywhere and run in the present context. */
 export function inPresentContext<A extends unknown[]>(call: (...args: A) => unknown): (...args: A) => void {
   const context = new CallerContext();
