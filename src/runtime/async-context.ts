@@ -74,9 +74,15 @@ function learnStoreSymbols(): ReadonlySet<string | undefined> {
   const resource = trial.run(store, () => new AsyncResource('headgate.trial'));
   const symbols = Object.getOwnPropertySymbols(resource).filter((symbol) => {
     const value = (resource as unknown as Record<symbol, unknown>)[symbol];
-    return value === store || (value instanceof Map && value.get(trial) === store);
+    return value === store || holds(value, trial, store);
   });
   return new Set(symbols.map((symbol) => symbol.description));
+}
+
+/** A frame is a map of a class that Node keeps to itself: no `Map` of this program. */
+function holds(value: unknown, trial: object, store: object): boolean {
+  const { get } = (value ?? {}) as { readonly get?: unknown };
+  return typeof get === 'function' && get.call(value, trial) === store;
 }
 
 interface Handle {
