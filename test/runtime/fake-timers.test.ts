@@ -1,6 +1,7 @@
 // Pools while a test has replaced the program's timers, and after it has put them back.
 import { mock } from 'node:test';
 import { install } from '@sinonjs/fake-timers';
+import pg from 'pg';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Snowflake } from '../../src/dsql.js';
 import { PromisePool } from '../../src/engine.js';
@@ -125,8 +126,11 @@ describe.each(tools)('With the timers of $name', ({ begin, advance, end }) => {
   });
 });
 
-test('end() settles while nextTick is faked, by promise and by callback', async () => {
-  const pools = [1, 2].map(() => new Pool({ max: 1, Client: FakeOnMicrotasks as never }));
+test.each([
+  ['pg.Pool', pg.Pool],
+  ['headgate Pool', Pool],
+])('end() settles while nextTick is faked, by promise and by callback: %s', async (_name, PoolClass) => {
+  const pools = [1, 2].map(() => new PoolClass({ max: 1, Client: FakeOnMicrotasks as never }));
   for (const pool of pools) (await pool.connect()).release();
   const fakes = install({ toFake: ['nextTick', 'setTimeout', 'setImmediate', 'Date', 'performance'] });
   try {
@@ -137,6 +141,35 @@ test('end() settles while nextTick is faked, by promise and by callback', async 
     fakes.uninstall();
   }
 });
+
+test.each([
+  ['pg.Pool', pg.Pool],
+  ['headgate Pool', Pool],
+])(
+  'Advancing 6 s fires a connection timeout of 5 s, and 11 s an idle timeout of 10 s: %s',
+  async (_name, PoolClass) => {
+    const fakes = install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+    try {
+      const pool = new PoolClass({
+        max: 1,
+        connectionTimeoutMillis: 5_000,
+        idleTimeoutMillis: 10_000,
+        Client: FakeOnMicrotasks as never,
+      });
+      const held = await pool.connect();
+      const waiting = rejectionOf(pool.connect());
+      fakes.tick(6_000);
+      expect((await waiting).message).toContain('timeout exceeded when trying to connect');
+      held.release();
+      expect(pool.idleCount).toBe(1);
+      fakes.tick(11_000);
+      expect(pool.idleCount).toBe(0);
+      await pool.end();
+    } finally {
+      fakes.uninstall();
+    }
+  },
+);
 
 test('Timers that ring move time on where the test has replaced no clock', async () => {
   const pool = newPool();
