@@ -252,7 +252,8 @@ export const warnings = [
     code: 'HG_CLIENT_LOST',
     means:
       'a client lost its connection while it was checked out; its place in the pool is free. Told once, then summed, a minute apart at least',
-    remedy: 'release clients in `finally`; with `leakThresholdMillis` the warning says where they were taken',
+    remedy:
+      'release clients in `finally`; from the second warning on, or with `leakThresholdMillis`, it says where they were taken',
   },
   {
     code: 'HG_OPEN_TRANSACTION',

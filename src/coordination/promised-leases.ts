@@ -2,6 +2,7 @@
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
+import { soon } from '../runtime/soon.js';
 import { CoordinatedLeases, type PromisedLeasesStats } from './coordinated-leases.js';
 import { type LeaseFunctions, type LeasesFromOptions, readLeaseFunctions } from './lease-functions.js';
 import { promisedChannel } from './promised-channel.js';
@@ -45,7 +46,7 @@ export class PromisedLeases implements Leases {
     const { onReleaseFailed } = this.#functions;
     this.#leases = new CoordinatedLeases(
       promisedChannel(this.#functions),
-      { ...this.#functions, soon: queueMicrotask },
+      { ...this.#functions, soon: (call) => soon(call) },
       (error) => onReleaseFailed?.(error),
     );
   }

@@ -59,13 +59,17 @@ export class Checkouts<C> {
     return peak;
   }
 
-  /** Begins a checkout while `waiting` callers are in the queue. `holder` is shown in the report of a leak. */
+  /**
+   * Begins a checkout while `waiting` callers are in the queue. `holder` is shown in the report of a leak; `caller` comes
+   * from the queue.
+   */
   begin(
     connection: PooledConnection<C>,
     now: number,
     waitMs: number,
     holder: unknown,
     waiting: number,
+    caller?: object,
   ): void {
     connection.state = 'in_use';
     connection.generation++;
@@ -78,7 +82,7 @@ export class Checkouts<C> {
       connection.leakReported = false;
       this.#wakeUp.by(now + this.#leakThreshold);
     } else if (connection.holder !== holder) connection.holder = holder;
-    if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs);
+    if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs, caller);
   }
 
   /** The connection was released. */

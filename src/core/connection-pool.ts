@@ -148,7 +148,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     const deadline = now + timeoutMs;
     this.#waiters.add(waiter, now, deadline);
     this.#checkouts.noteDemand(this.#waiters.size);
-    if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
+    this.#wakeUp.by(deadline);
     if (this.#stuckWatch !== undefined) this.#stuckWatch.begin(now);
     if (isFull) {
       this.#wakeUp.setAwaited(true);

@@ -19,7 +19,8 @@ export interface PoolListener<C> {
   // Checkouts are frequent: they are reported only to a listener that asks for them.
   readonly wantsAcquires: boolean;
   readonly wantsReleases: boolean;
-  acquired(connection: PooledConnection<C>, waitMs: number): void;
+  /** `caller`: had to wait; the present code may be that of another, whose release or dial serves it. */
+  acquired(connection: PooledConnection<C>, waitMs: number, caller: object | undefined): void;
   released(connection: PooledConnection<C>, useMs: number): void;
 
   opened(connection: PooledConnection<C>, dialMs: number): void;
@@ -28,7 +29,7 @@ export interface PoolListener<C> {
   refillFailed(cause: RefillCause, error: Error, failuresInARow: number): void;
   discarded(connection: PooledConnection<C>, reason: DiscardReason): void;
   closed(connection: PooledConnection<C>): void;
-  timedOut(waitMs: number): void;
+  timedOut(waitMs: number, caller: object): void;
   /** A caller found no ready connection. */
   foundEmpty(): void;
   filling(progress: FillProgress): void;

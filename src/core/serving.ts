@@ -68,7 +68,7 @@ export class Serving<C> {
     const waitMs = Math.max(0, now - waiter.enqueuedAt);
     this.#tally.waited++;
     this.#tally.waitedMs += waitMs;
-    this.#checkouts.begin(connection, now, waitMs, undefined, this.#waiters.size);
+    this.#checkouts.begin(connection, now, waitMs, undefined, this.#waiters.size, waiter);
     waiter.granted(connection);
   }
 
@@ -93,7 +93,7 @@ export class Serving<C> {
       const waitMs = this.#clock.now() - waiter.enqueuedAt;
       this.#tally.timedOut++;
       this.#tally.waitedMs += waitMs;
-      this.#listener?.timedOut(waitMs);
+      this.#listener?.timedOut(waitMs, waiter);
       const TimeoutError = this.#policy.reservoir === undefined ? AcquireTimeoutError : ReservoirEmptyError;
       const { lastError } = this.#dialing;
       waiter.failed(new TimeoutError(waitMs, this.#figures.counts(), lastError, this.#figures.whyWaiting()));

@@ -26,7 +26,8 @@ export class WakeUp {
 
   /** Makes it ring at `at` or before. A needless ring is cheaper than an exact time. */
   by(at: number, keepsProcessAlive = false): void {
-    if (at === never || (at >= this.#at && (!keepsProcessAlive || this.#isHeld))) return;
+    if (at === never) return;
+    if (at >= this.#at && (!keepsProcessAlive || this.#isHeld) && !this.#alarm.mayBeLost) return;
     this.#at = Math.min(at, this.#at);
     this.#isHeld ||= keepsProcessAlive;
     this.#alarm.set(this.#at, this.#isHeld || this.#isAwaited);

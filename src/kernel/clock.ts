@@ -22,6 +22,8 @@ export interface LongTurnListener {
 export interface Alarm {
   /** Granularity: everything due within this time of its ringing counts as due. */
   readonly granularityMs: number;
+  /** The set time may have been lost without a sign, so that it must be set again. Only under a test's timers. */
+  readonly mayBeLost?: boolean;
   /** Rings at `at`, or a little before or after. With `keepsProcessAlive`, the program does not exit before that. */
   set(at: number, keepsProcessAlive: boolean): void;
   /** Changes the value given when it was set. */

@@ -1,5 +1,6 @@
 /** Reports a pool to OpenTelemetry, in the words of its semantic conventions. */
 import { type Attributes, type BatchObservableCallback, type Meter, metrics } from '@opentelemetry/api';
+import { soon } from '../runtime/soon.js';
 import { type ObservedStats, PoolInstruments } from './pool-instruments.js';
 import { recordTimes } from './pool-times.js';
 import { recordTransactions } from './transaction-tally.js';
@@ -89,7 +90,7 @@ function sayGoodbye(
   const observe: BatchObservableCallback = (result) => {
     instruments.observeEnd(result, last, attributes);
     // Deferred: the SDK is going through its list of callbacks.
-    queueMicrotask(() => meter.removeBatchObservableCallback(observe, observables));
+    soon(() => meter.removeBatchObservableCallback(observe, observables));
   };
   meter.addBatchObservableCallback(observe, observables);
 }

@@ -2,12 +2,14 @@
 import { EventEmitter } from 'node:events';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { DoubleReleaseError } from '../core/errors.js';
+import { areReleasesPublished } from '../runtime/channels.js';
+import { asError } from '../runtime/promise-dialer.js';
 import { SummedWarning } from '../runtime/summed-warning.js';
 import { describeClient, isAtRest, isInTransaction, isUsable } from './client.js';
-import { patienceFor, TransactionLeftOpenError } from './errors.js';
+import { isFromServer, TransactionLeftOpenError } from './errors.js';
 import { disown } from './held-client.js';
 import { type OnOpenTransaction, rollBackFirst } from './open-transaction.js';
-import { type PgConnection, placeOf } from './pg-connection.js';
+import { type PgConnection, placeOf, siblingsOf } from './pg-connection.js';
 import type { Pooled, ReleasableClient } from './pipelining-pool.js';
 
 /** The pool as an emitter of events. */
@@ -15,6 +17,8 @@ export interface CheckoutEvents extends Pick<EventEmitter, 'listenerCount' | 'em
   /** Emits an event. An exception of a listener becomes an uncaught exception, as if thrown outside the pool. */
   tell(event: string, ...args: unknown[]): void;
   readonly name: string;
+  /** From now on each checkout records where it was made. */
+  noticeHolders(): void;
 }
 
 interface CheckoutSettings {
@@ -92,17 +96,28 @@ export class ClientCheckouts {
       "onOpenTransaction: 'rollback' has the pool roll back, 'discard' close the client, 'keep' leave it so without this warning.",
       placeOf(pooled),
     ]);
+    // The next ones can be named.
+    this.#events.noticeHolders();
   }
 
   #comeBack(pooled: Pooled, generation: number, error: unknown): void {
-    if (error) pooled.connection.patienceMs = patienceFor(error);
+    if (error) this.#cameWith(error, pooled);
     this.#engine.release(pooled, generation, error);
     if (this.#allowsExitOnIdle && pooled.state === 'idle') pooled.connection.client.unref?.();
   }
 
-  /** True if the program learns of releases. */
+  /** A query without an answer may be a slow one, or the end of the way to its server, which others have in common. */
+  #cameWith(error: unknown, pooled: Pooled): void {
+    const { connection, state } = pooled;
+    const { client } = connection;
+    connection.isRefused = isFromServer(error);
+    if (state !== 'in_use' || connection.isRefused || !isUsable(client) || isAtRest(client)) return;
+    this.#engine.broken(pooled, asError(error), siblingsOf(connection));
+  }
+
+  /** True if the program learns of releases, by an event or a diagnostics channel. */
   get areReleasesHeard(): boolean {
-    return this.#hears('release');
+    return this.#hears('release') || areReleasesPublished();
   }
 
   /** True for an event with a listener; a tracer may have replaced `emit`. */

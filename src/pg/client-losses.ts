@@ -5,12 +5,14 @@
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { SummedWarning } from '../runtime/summed-warning.js';
 import { describeClient, type PgClient } from './client.js';
-import { type PgConnection, placeOf } from './pg-connection.js';
+import { type PgConnection, placeOf, siblingsOf } from './pg-connection.js';
 
 export interface LosingPool {
   readonly name: string;
   note(message: string, error?: Error): void;
   emit(event: string, ...args: unknown[]): boolean;
+  /** From now on each checkout records where it was made. */
+  noticeHolders(): void;
 }
 
 /** Finds out from a socket's errors the state of the way to the server, and so of every other socket to it. */
@@ -43,9 +45,7 @@ export class ClientLosses {
     const { severity } = error as { severity?: string };
     connection.isEndedByServer = severity === 'FATAL' || severity === 'PANIC';
     const isCheckedOut = pooled.state === 'in_use';
-    const { remoteAddress } = connection;
-    const isSibling = (idle: PgConnection): boolean => idle.remoteAddress === remoteAddress;
-    this.#engine.broken(pooled, error, isOfNetwork(error) ? isSibling : undefined);
+    this.#engine.broken(pooled, error, isOfNetwork(error) ? siblingsOf(connection) : undefined);
     if (isCheckedOut) {
       // Its holder learns of it from the next query, at the latest.
       this.#pool.note('checked-out client lost its connection', error);
@@ -71,5 +71,7 @@ export class ClientLosses {
       pooled.broken && `error: ${pooled.broken.message}`,
       placeOf(pooled),
     ]);
+    // The next ones can be named.
+    this.#pool.noticeHolders();
   }
 }

@@ -28,7 +28,10 @@ export interface PgClient {
   readonly connection?: {
     readonly stream?: Stream;
     parsedStatements?: object;
-    on?(event: 'readyForQuery', listener: (message: { readonly status?: string }) => void): unknown;
+    on?(
+      event: 'readyForQuery' | 'errorMessage',
+      listener: (message: { readonly status?: string }) => void,
+    ): unknown;
   };
   readonly connectionParameters?: { readonly query_timeout?: unknown };
   /** Send queries without waiting for the answer to the one before. */

@@ -239,7 +239,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     /** The base class keeps its own list, which is not used. */
     set _clients(_: PgClient[]) {}
 
-    /** From now on each checkout records where it was made. */
     noticeHolders(): void {
       this.#connects.noticesHolders = true;
       this.#isPlain = false;

@@ -1,4 +1,4 @@
-/** Errors of `pool.query()` when connections are shared by pipelining, and what a release with an error says of its client. */
+/** Errors of `pool.query()` when connections are shared by pipelining, and of clients that come back in a transaction. */
 import { HeadgateError } from '../kernel/errors.js';
 
 /** A query sent through `pool.query()` left a transaction open. It was rolled back: none of its changes were kept. */
@@ -33,24 +33,7 @@ export class SessionChangedError extends HeadgateError {
 /** Condemns a client whose query succeeded. */
 export const sessionMayHaveChanged = 'its session may have changed';
 
-/**
- * How long the server may take to close a client that is given back with this. A server ends an idle session within
- * milliseconds; one that has gone silent must not hold up the next caller.
- */
-export function patienceFor(error: unknown): number {
-  if (isAnswer(error)) return Number.POSITIVE_INFINITY;
-  return typeof error === 'object' ? patienceAfterFailureMs : patienceMs;
-}
-
-const patienceMs = 250;
-const patienceAfterFailureMs = 50;
-
-/** The server has said it: then it is there, and will hear a goodbye. */
-function isAnswer(error: unknown): boolean {
-  if (error === sessionMayHaveChanged || isOwn(error)) return true;
-  return typeof error === 'object' && typeof (error as { severity?: unknown } | null)?.severity === 'string';
-}
-
-function isOwn(error: unknown): boolean {
-  return error instanceof SessionChangedError || error instanceof TransactionLeftOpenError;
+/** True for an error that the server has sent. */
+export function isFromServer(error: unknown): boolean {
+  return typeof (error as { readonly severity?: unknown } | null | undefined)?.severity === 'string';
 }

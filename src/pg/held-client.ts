@@ -3,6 +3,7 @@
  * in the context of the caller's calls. An idle client and its socket have no context.
  */
 import { adoptSocket, forgetContext, inPresentContext, withoutContext } from '../runtime/async-context.js';
+import { systemClock } from '../runtime/system.js';
 import { followTransactions, type PgClient } from './client.js';
 import type { PgConnection } from './pg-connection.js';
 
@@ -28,6 +29,12 @@ export function watchClient(connection: PgConnection): void {
   const timer: unknown = (client as { readonly connectionTimeoutHandle?: unknown }).connectionTimeoutHandle;
   if (typeof timer === 'object' && timer !== null) forgetContext(timer);
   withoutContext(adoptSocket, client.connection?.stream);
+  const answered = (): void => {
+    connection.answeredAt = systemClock.coarse();
+  };
+  client.connection?.on?.('readyForQuery', answered);
+  // A query's caller has the error before the server is ready for another.
+  client.connection?.on?.('errorMessage', answered);
   const own = Object.hasOwn(client, 'query') ? (client.query as Query) : undefined;
   if (typeof client.query !== 'function') return;
   Object.defineProperty(client, 'query', {
@@ -48,11 +55,17 @@ export function watchClient(connection: PgConnection): void {
 function bindToCaller(connection: PgConnection, args: unknown[]): void {
   const last = args.at(-1);
   if (typeof last === 'function') args[args.length - 1] = inPresentContext(last as () => unknown);
-  else if (hasOwnEvents(args[0])) adopt(connection);
+  adoptFor(args[0], connection);
+}
+
+/** Until it is given back, the client's events are those of the present caller, if the query emits some of its own. */
+export function adoptFor(query: unknown, connection: PgConnection): void {
+  if (hasOwnEvents(query)) adopt(connection);
 }
 
 /** A cursor, a stream, or a query with a callback inside. */
-function hasOwnEvents(query: unknown): boolean {
+export function hasOwnEvents(query: unknown): boolean {
+  if (typeof query !== 'object') return false;
   const { submit, callback } = (query ?? {}) as { readonly submit?: unknown; readonly callback?: unknown };
   return typeof submit === 'function' || typeof callback === 'function';
 }

@@ -1,6 +1,7 @@
 /** A client as the engine keeps it: with the listener that watches over it. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { takenAt } from '../runtime/stuck-warning.js';
+import { systemClock } from '../runtime/system.js';
 import type { PgClient } from './client.js';
 
 export class PgConnection {
@@ -19,8 +20,10 @@ export class PgConnection {
   isRollingBack = false;
   /** Its socket's events run in that caller's async context. */
   isAdopted = false;
-  /** How long after its goodbye the server may take to close it, in milliseconds. Set when it comes back with an error. */
-  patienceMs = 0;
+  /** Time of the last answer of the server that ended a query. */
+  answeredAt = systemClock.coarse();
+  /** Came back with an error of its server: a query has been answered, though its end is still to come. */
+  isRefused = false;
   /** The server has announced the end of the session. */
   isEndedByServer = false;
 
@@ -43,9 +46,14 @@ export class PgConnection {
   }
 }
 
+/** Tells which connections lead to the same machine: the way to it is theirs, too. */
+export function siblingsOf({ remoteAddress }: PgConnection): (other: PgConnection) => boolean {
+  return (other) => other.remoteAddress === remoteAddress;
+}
+
 /** The place where a client was checked out, for a warning. */
 export function placeOf({ holder }: PooledConnection<PgConnection>): string {
   return holder instanceof Error
     ? `taken\n${takenAt(holder)}`
-    : 'Set leakThresholdMillis to learn where clients are taken.';
+    : 'Where it was taken was not noted; from now on it is, for pool.connect(). Set leakThresholdMillis to note it from the start.';
 }

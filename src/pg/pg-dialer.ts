@@ -6,8 +6,7 @@ import type { DialFailureCause } from '../core/breaker.js';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
-import type { Waiter } from '../core/waiters.js';
-import { CallerContext, withoutContext } from '../runtime/async-context.js';
+import { contextOf, withoutContext } from '../runtime/async-context.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
 import { closeClient } from './client-closing.js';
@@ -263,12 +262,6 @@ export class PgDialer implements Dialer<PgConnection> {
     attempt.stage = 'answered';
     this.#attempts.delete(attempt.dial);
   }
-}
-
-/** The async context of the caller, where it matters. */
-function contextOf(waiter: Waiter<PgConnection> | undefined): CallerContext | undefined {
-  const { context } = (waiter ?? {}) as { readonly context?: unknown };
-  return context instanceof CallerContext ? context : undefined;
 }
 
 /** configuration_limit_exceeded: the error of a server that limits the rate of new connections. */

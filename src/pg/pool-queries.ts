@@ -5,6 +5,7 @@ import { inPresentContext } from '../runtime/async-context.js';
 import { soon } from '../runtime/soon.js';
 import type { PgClient, QueryCallback } from './client.js';
 import type { ClientCheckouts } from './client-checkouts.js';
+import { adoptFor, hasOwnEvents } from './held-client.js';
 import type { PgConnection } from './pg-connection.js';
 import { Pipeline } from './pipeline.js';
 import type { Pooled, ReleasableClient } from './pipelining-pool.js';
@@ -71,6 +72,7 @@ export class PoolQueries {
     this.#engine.exemptFromLeaks(pooled);
     const client = this.#checkouts.checkOut(pooled);
     pooled.connection.isHeldByCaller = false;
+    adoptFor(text, pooled.connection);
     this.run(client, text, values, callback, isAwaited);
   }
 
@@ -98,7 +100,9 @@ export class PoolQueries {
       else callback(undefined, result);
     };
     const needsNoContext = isAwaited && this.#pipeline === undefined && !this.#checkouts.areReleasesHeard;
-    const finish = needsNoContext ? settle : inPresentContext(settle);
+    // A query object emits its last event after its callback, in the context that the release takes from the socket.
+    const end = hasOwnEvents(text) ? laterOf(settle) : settle;
+    const finish = needsNoContext ? end : inPresentContext(end);
     client.once?.('error', finish);
     this.#note('dispatching query');
     try {
@@ -110,4 +114,8 @@ export class PoolQueries {
       finish(error as Error);
     }
   }
+}
+
+function laterOf<A extends unknown[]>(call: (...args: A) => void): (...args: A) => void {
+  return (...args) => soon(call, ...args);
 }

@@ -12,6 +12,12 @@ export class CallerContext extends AsyncResource {
   }
 }
 
+/** The context of a caller in a queue; undefined where it has none. */
+export function contextOf(waiter: object | undefined): CallerContext | undefined {
+  const { context } = (waiter ?? {}) as { readonly context?: unknown };
+  return context instanceof CallerContext ? context : undefined;
+}
+
 /** The function, to be called from anywhere and run in the present context. */
 export function inPresentContext<A extends unknown[]>(call: (...args: A) => unknown): (...args: A) => void {
   const context = new CallerContext();
@@ -68,9 +74,15 @@ function learnStoreSymbols(): ReadonlySet<string | undefined> {
   const resource = trial.run(store, () => new AsyncResource('headgate.trial'));
   const symbols = Object.getOwnPropertySymbols(resource).filter((symbol) => {
     const value = (resource as unknown as Record<symbol, unknown>)[symbol];
-    return value === store || (value instanceof Map && value.get(trial) === store);
+    return value === store || holds(value, trial, store);
   });
   return new Set(symbols.map((symbol) => symbol.description));
+}
+
+/** A frame is a map of a class that Node keeps to itself: no `Map` of this program. */
+function holds(value: unknown, trial: object, store: object): boolean {
+  const { get } = (value ?? {}) as { readonly get?: unknown };
+  return typeof get === 'function' && get.call(value, trial) === store;
 }
 
 interface Handle {

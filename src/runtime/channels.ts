@@ -9,6 +9,7 @@ import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason, RefillCause } from '../core/reasons.js';
 import type { StuckReport } from '../core/stuck-report.js';
 import type { WaitCause } from '../core/wait-cause.js';
+import { CallerContext, contextOf } from './async-context.js';
 import { type StuckWords, stuckText } from './stuck-warning.js';
 import { systemClock } from './system.js';
 
@@ -82,6 +83,16 @@ const leak = channel('headgate:pool:leak');
 const state = channel('headgate:pool:state');
 const stuck = channel('headgate:pool:stuck');
 
+/** True if a subscriber learns of each release. */
+export function areReleasesPublished(): boolean {
+  return released.hasSubscribers;
+}
+
+/** The context for the messages about a caller that goes into the queue; undefined while nobody subscribes to them. */
+export function contextForMessages(): CallerContext | undefined {
+  return acquired.hasSubscribers || timeout.hasSubscribers ? new CallerContext() : undefined;
+}
+
 /** Publishes the events of one pool's engine. Costs next to nothing without subscribers. */
 export class ChannelPublisher<C> implements PoolListener<C> {
   readonly #pool: object;
@@ -107,8 +118,11 @@ export class ChannelPublisher<C> implements PoolListener<C> {
     return released.hasSubscribers;
   }
 
-  acquired(connection: PooledConnection<C>, waitMs: number): void {
-    this.#publish(acquired, connection, { waitMs });
+  acquired(connection: PooledConnection<C>, waitMs: number, caller: object | undefined): void {
+    const publish = (): void => this.#publish(acquired, connection, { waitMs });
+    const context = contextOf(caller);
+    if (context === undefined) publish();
+    else context.runInAsyncScope(publish);
   }
 
   released(connection: PooledConnection<C>, useMs: number): void {
@@ -136,8 +150,12 @@ export class ChannelPublisher<C> implements PoolListener<C> {
     this.#publish(closed, connection, { reason: connection.reason });
   }
 
-  timedOut(waitMs: number): void {
-    this.#publish(timeout, undefined, { waitMs });
+  timedOut(waitMs: number, caller: object): void {
+    if (!timeout.hasSubscribers) return;
+    const publish = (): void => this.#publish(timeout, undefined, { waitMs });
+    const context = contextOf(caller);
+    if (context === undefined) publish();
+    else context.runInAsyncScope(publish);
   }
 
   foundEmpty(): void {

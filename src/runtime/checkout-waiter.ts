@@ -1,10 +1,12 @@
 /** A caller of `PromisePool.acquire()` in the queue. */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
+import { contextForMessages } from './channels.js';
 import { Checkout } from './checkout.js';
 import { PromisedWaiter } from './promised-waiter.js';
 
 export class CheckoutWaiter<C> extends PromisedWaiter<C> {
+  readonly context = contextForMessages();
   readonly #engine: ConnectionPool<C>;
   readonly #holder: unknown;
 

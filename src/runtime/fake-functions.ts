@@ -1,7 +1,6 @@
 /** Recognizes the functions by which test tools replace timers. */
 
 interface Marks {
-  readonly name: string;
   /** Of sinon, on which those of Vitest and Jest are built. */
   readonly clock?: unknown;
   /** Of Jest's legacy fake timers. */
@@ -13,6 +12,10 @@ const nameInNodeTest = 'bound #createTimer';
 
 /** True if a test tool has put the function in the place of Node's, as far as it tells. */
 export function isFake(found: (...args: never[]) => unknown): boolean {
-  const { name, clock, _isMockFunction } = found as Marks;
-  return clock !== undefined || _isMockFunction === true || name === nameInNodeTest;
+  const { clock, _isMockFunction } = found as Marks;
+  return clock !== undefined || _isMockFunction === true || isOfNodeTest(found);
+}
+
+export function isOfNodeTest(found: (...args: never[]) => unknown): boolean {
+  return found.name === nameInNodeTest;
 }

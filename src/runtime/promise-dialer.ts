@@ -1,6 +1,7 @@
 /**
  * Opens, closes and checks connections through functions that return promises, and answers the engine. The functions run
- * in no caller's async context: a connection lives for longer than the call for which it was opened.
+ * in no caller's async context: a connection lives for longer than the call for which it was opened, and nothing is known
+ * of it by which the store of that call could be taken off it.
  */
 import { inspect } from 'node:util';
 import type { ConnectionPool } from '../core/connection-pool.js';
@@ -11,7 +12,7 @@ import { withoutContext } from './async-context.js';
 
 /** The functions that handle one kind of connection. */
 export interface ConnectionFunctions<C> {
-  /** Opens a connection. `signal` fires when the dial is given up; a connection returned after that is closed. */
+  /** Opens a connection, in no caller's async context. `signal` fires when the dial is given up; a connection returned after that is closed. */
   connect(context: { readonly signal: AbortSignal }): Promise<C> | C;
   /** Closes a connection in good order. It counts against the limit until this is done. */
   close?(connection: C): unknown;

@@ -2,7 +2,14 @@
 import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { setWithoutContext } from './async-context.js';
-import { isOwnTime, lookForReplacement, onTimeReplaced, ProgramTimer, readTime } from './time-source.js';
+import {
+  isOwnTime,
+  lookForReplacement,
+  mayHaveLostTimers,
+  onTimeReplaced,
+  ProgramTimer,
+  readTime,
+} from './time-source.js';
 import { afterTurn, type Task } from './turn.js';
 
 /**
@@ -97,6 +104,10 @@ class SystemAlarm implements Alarm {
 
   constructor(ring: () => void) {
     this.#ring = ring;
+  }
+
+  get mayBeLost(): boolean {
+    return mayHaveLostTimers();
   }
 
   set(at: number, keepsProcessAlive: boolean): void {

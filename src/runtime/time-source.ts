@@ -6,11 +6,13 @@
 import { performance } from 'node:perf_hooks';
 import timers from 'node:timers';
 import { setWithoutContext } from './async-context.js';
-import { isFake } from './fake-functions.js';
+import { isFake, isOfNodeTest } from './fake-functions.js';
 
 interface TimeSource {
   readonly setTimeout: typeof setTimeout;
   readonly clearTimeout: typeof clearTimeout;
+  /** Loses its timers without a sign, when a test ends and another begins. */
+  readonly isForgetful: boolean;
   read(): number;
 }
 
@@ -35,6 +37,14 @@ export const onTimeReplaced = new Set<() => void>();
 /** Time is the real one, as far as can be known. */
 export function isOwnTime(): boolean {
   return present === own;
+}
+
+/**
+ * Timers set before may be lost, though nothing shows it: those of `node:test` are the same functions in every test, and
+ * their clock begins anew at the same time.
+ */
+export function mayHaveLostTimers(): boolean {
+  return present.isForgetful;
 }
 
 /** Milliseconds, monotonic. */
@@ -89,7 +99,8 @@ export class ProgramTimer {
     this.#timer = undefined;
     if (timer === undefined) return;
     if (this.#source !== own) readTime();
-    if (this.#source === own || this.#era === era) this.#source.clearTimeout(timer);
+    const { isForgetful, clearTimeout } = this.#source;
+    if (this.#source === own || (this.#era === era && !isForgetful)) clearTimeout(timer);
   }
 }
 
@@ -113,12 +124,17 @@ function ownSource({
   setTimeout,
   clearTimeout,
 }: Pick<TimeSource, 'setTimeout' | 'clearTimeout'>): TimeSource {
-  return { setTimeout, clearTimeout, read: readOwn };
+  return { setTimeout, clearTimeout, isForgetful: false, read: readOwn };
 }
 
 function foreignSource(): TimeSource {
   const { setTimeout, clearTimeout } = globalThis;
-  return { setTimeout, clearTimeout, read: clockOf(setTimeout) };
+  return {
+    setTimeout,
+    clearTimeout,
+    isForgetful: isOfNodeTest(setTimeout),
+    read: clockOf(setTimeout),
+  };
 }
 
 /** A test chooses which clocks it replaces together with the timers. */

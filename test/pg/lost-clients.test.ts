@@ -1,8 +1,9 @@
 // Clients whose connection is lost while they are checked out, and failing servers: what it costs the pool, beside pg.Pool.
+import { install } from '@sinonjs/fake-timers';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DoubleReleaseError, Pool } from '../../src/index.js';
 import { type FaultyServer, startFaultyServer } from '../support/faulty-server.js';
 import { eventOf, rejectionOf } from '../support/outcomes.js';
@@ -103,7 +104,7 @@ test('a client that loses its connection while it is checked out frees its place
   next.release();
   expect(heard).toEqual(['acquire', 'remove', 'acquire', 'release', 'release']);
   await pool.end();
-  expect(lossWarnings()[0]?.message).toContain('Set leakThresholdMillis to learn where clients are taken.');
+  expect(lossWarnings()[0]?.message).toContain('Where it was taken was not noted; from now on it is');
 });
 
 test('a client that loses its connection while it is checked out lets a caller that waits have the place, never more than max at once', async () => {
@@ -259,5 +260,107 @@ test('clients whose peer has vanished are not looked for when the server has end
   await terminate(clients[0] as pg.PoolClient);
   await failed;
   expect(pool.stats()).toMatchObject({ checking: 0, idle: 1 });
+  await pool.end();
+});
+
+describe.each([
+  ['pg.Pool', newPgPool as (options: object) => pg.Pool],
+  ['headgate Pool', (options: object) => newPool({ closeTimeoutMillis: 600_000, ...options })],
+])('Four clients in use behind a server that has become a black hole: %s', (_name, make) => {
+  test.each<[string, (client: pg.PoolClient) => Promise<unknown>]>([
+    ['true', async () => true],
+    ['an error of the program', async () => new TypeError('of the program')],
+    ['an error of the server', (client: pg.PoolClient) => rejectionOf(client.query('select nothing'))],
+  ])('make no caller wait when they come back with %s', async (_what, makeReason) => {
+    // Time stands still: who is served has waited for no timer.
+    const fakes = install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+    try {
+      const pool = make({ max: 4 });
+      const clients = await Promise.all(Array.from({ length: 4 }, () => pool.connect()));
+      const reasons = await Promise.all(clients.map(makeReason));
+      fakes.tick(1_000);
+      front.freeze();
+      for (const [n, client] of clients.entries()) client.release(reasons[n] as Error);
+      const answers = await Promise.all(clients.map(() => pool.query('select 1 as one')));
+      expect(answers.map(({ rows }) => rows)).toEqual(clients.map(() => [{ one: 1 }]));
+      expect(pool.totalCount).toBe(4);
+      await pool.end();
+    } finally {
+      fakes.uninstall();
+    }
+  });
+});
+
+test('An idle client behind a server that has become a black hole is found by keepalive, with its siblings', async () => {
+  const pool = newPool({ max: 3, keepaliveMillis: 20, checkTimeoutMillis: 50, closeTimeoutMillis: 600_000 });
+  const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+  for (const client of clients) client.release();
+  front.freeze();
+  await vi.waitFor(() => expect(pool.stats().totals.discarded.failed_check).toBe(3), { timeout: 20_000 });
+  await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+  await pool.end();
+});
+
+test.each([
+  ['a query that pg has given up', 'query_timeout'],
+  ['a client that comes back with an error while its query has no answer', 'release'],
+] as const)(
+  'Idle clients behind a server that has become a black hole are checked before they are lent, after %s; pg.Pool hands them out',
+  async (_what, how) => {
+    const options = { max: 3, query_timeout: 100 };
+    const pools = [newPgPool(options), newPool({ ...options, checkTimeoutMillis: 50 })] as const;
+    for (const pool of pools) {
+      const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+      for (const client of clients) client.release();
+    }
+    front.freeze();
+    for (const pool of pools) {
+      if (how === 'query_timeout') await rejectionOf(pool.query('select 1'));
+      else {
+        const client = await pool.connect();
+        client.query('select 1').catch(() => {});
+        client.release(new Error('given up'));
+      }
+    }
+    const [theirs, ours] = pools;
+    expect(ours.stats()).toMatchObject({ checking: 2, idle: 0 });
+    await expect(ours.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    expect(ours.stats().totals.discarded.failed_check).toBeLessThanOrEqual(2);
+    expect((await rejectionOf(theirs.query('select 1'))).message).toBe('Query read timeout');
+    await ours.end();
+  },
+);
+
+test('An idle client whose session the server has ended frees its place soon, though its socket is never closed from there', async () => {
+  const pool = newPool({ max: 1, closeTimeoutMillis: 600_000 });
+  const failed = eventOf(pool, 'error');
+  const client = await pool.connect();
+  front.ignoreGoodbyes();
+  client.release();
+  await terminate(client);
+  await failed;
+  await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+  front.behave();
+  await pool.end();
+});
+
+test('The first client that is lost, or comes back in a transaction, has the pool note where clients are taken: the next warning names the place', async () => {
+  const pool = newPool({ max: 2 });
+  const open = await pool.connect();
+  await open.query('begin');
+  open.release();
+  await pool.query('rollback');
+  const client = await pool.connect();
+  client.on('error', () => {});
+  const ended = eventOf(client, 'end');
+  await terminate(client);
+  await ended;
+  await vi.waitFor(() => expect(lossWarnings()).toHaveLength(1));
+  const first = warnings.find(({ code }) => code === 'HG_OPEN_TRANSACTION');
+  expect(first?.message).toContain(
+    'Where it was taken was not noted; from now on it is, for pool.connect().',
+  );
+  expect(lossWarnings()[0]?.message).toMatch(/\n {2}taken\n {4}at .*lost-clients\.test/);
+  client.release();
   await pool.end();
 });

@@ -1,9 +1,11 @@
 // Pools while a test has replaced the program's timers, and after it has put them back.
 import { mock } from 'node:test';
 import { install } from '@sinonjs/fake-timers';
+import pg from 'pg';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Snowflake } from '../../src/dsql.js';
 import { PromisePool } from '../../src/engine.js';
-import { Pool } from '../../src/index.js';
+import { leasesFrom, Pool } from '../../src/index.js';
 import { FakeClient } from '../support/fake-client.js';
 import { rejectionOf, watch } from '../support/outcomes.js';
 
@@ -124,8 +126,11 @@ describe.each(tools)('With the timers of $name', ({ begin, advance, end }) => {
   });
 });
 
-test('end() settles while nextTick is faked, by promise and by callback', async () => {
-  const pools = [1, 2].map(() => new Pool({ max: 1, Client: FakeOnMicrotasks as never }));
+test.each([
+  ['pg.Pool', pg.Pool],
+  ['headgate Pool', Pool],
+])('end() settles while nextTick is faked, by promise and by callback: %s', async (_name, PoolClass) => {
+  const pools = [1, 2].map(() => new PoolClass({ max: 1, Client: FakeOnMicrotasks as never }));
   for (const pool of pools) (await pool.connect()).release();
   const fakes = install({ toFake: ['nextTick', 'setTimeout', 'setImmediate', 'Date', 'performance'] });
   try {
@@ -136,6 +141,35 @@ test('end() settles while nextTick is faked, by promise and by callback', async 
     fakes.uninstall();
   }
 });
+
+test.each([
+  ['pg.Pool', pg.Pool],
+  ['headgate Pool', Pool],
+])(
+  'Advancing 6 s fires a connection timeout of 5 s, and 11 s an idle timeout of 10 s: %s',
+  async (_name, PoolClass) => {
+    const fakes = install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+    try {
+      const pool = new PoolClass({
+        max: 1,
+        connectionTimeoutMillis: 5_000,
+        idleTimeoutMillis: 10_000,
+        Client: FakeOnMicrotasks as never,
+      });
+      const held = await pool.connect();
+      const waiting = rejectionOf(pool.connect());
+      fakes.tick(6_000);
+      expect((await waiting).message).toContain('timeout exceeded when trying to connect');
+      held.release();
+      expect(pool.idleCount).toBe(1);
+      fakes.tick(11_000);
+      expect(pool.idleCount).toBe(0);
+      await pool.end();
+    } finally {
+      fakes.uninstall();
+    }
+  },
+);
 
 test('Timers that ring move time on where the test has replaced no clock', async () => {
   const pool = newPool();
@@ -150,6 +184,62 @@ test('Timers that ring move time on where the test has replaced no clock', async
   for (const { promise } of waiting) await rejectionOf(promise);
   held.release();
   await pool.drain();
+});
+
+test.each([
+  ['with its clock', ['setTimeout', 'Date']],
+  ['without its clock', ['setTimeout']],
+] as const)(
+  'A pool fires its timeouts in a second test with the timers of node:test, %s, which begins at the time of the first',
+  async (_how, apis) => {
+    const pool = newPool({ idleTimeout: '10s', acquireTimeout: '10s' });
+    const idle = newPool({ idleTimeout: '10s' });
+    const held = await pool.acquire();
+    const waiting: Promise<Error>[] = [];
+    for (const round of [1, 2]) {
+      if (round === 2) mock.timers.reset();
+      mock.timers.enable({ apis: [...apis] });
+      waiting.push(rejectionOf(pool.acquire()));
+      (await idle.acquire()).release();
+    }
+    mock.timers.tick(11_000);
+    expect([pool.stats().waiting, idle.stats().idle]).toEqual([0, 0]);
+    mock.timers.reset();
+    await Promise.all(waiting);
+    held.release();
+    await Promise.all([pool.drain(), idle.drain()]);
+  },
+);
+
+test('leasesFrom() asks its coordinator while queueMicrotask is faked', async () => {
+  const fakes = install({ toFake: ['queueMicrotask', 'nextTick', 'setTimeout', 'setImmediate'] });
+  try {
+    const leases = leasesFrom({ acquire: async () => true, release: async () => {} });
+    const pool = newPool({ leases });
+    (await pool.acquire()).release();
+    await pool.drain();
+  } finally {
+    fakes.uninstall();
+  }
+});
+
+test('Snowflake.nextId() waits for a clock that is behind in the time of the test', async () => {
+  const fakes = install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'], now: 1e12 });
+  try {
+    const ids = new Snowflake({ nodeId: 1, epoch: 0, maxWait: '5s' });
+    ids.next();
+    fakes.setSystemTime(1e12 - 500);
+    let id: bigint | undefined;
+    const coming = ids.nextId().then((value) => {
+      id = value;
+    });
+    for (let n = 0; id === undefined && n < 100; n++) await fakes.tickAsync(100);
+    await coming;
+    expect(id).toBeDefined();
+    await ids.end();
+  } finally {
+    fakes.uninstall();
+  }
 });
 
 /** What a client does is not the pool's: this one needs no faked function. */

@@ -18,7 +18,9 @@ export interface FaultyServer {
   hangUpOnNew(): void;
   /** When a client says goodbye, the front keeps its own side of the connection open. */
   ignoreGoodbyes(): void;
-  /** Ends all of the above, and lets connections that were stalled through to the real server. */
+  /** Open connections become black holes: nothing that either side says arrives, not even that it has left. New ones work. */
+  freeze(): void;
+  /** Ends all of the above, except for connections that are frozen, and lets connections that were stalled through to the real server. */
   behave(): void;
   /** Resets every open connection. */
   resetAll(): void;
@@ -35,6 +37,8 @@ export async function startFaultyServer(target: { host: string; port: number }):
   let accepted = 0;
   let peak = 0;
   const clients = new Set<net.Socket>();
+  const servers = new Set<net.Socket>();
+  const frozen = new Set<net.Socket>();
   const stalled = new Map<net.Socket, Buffer[]>();
   const waiting: { count: number; resolve: () => void }[] = [];
 
@@ -65,19 +69,28 @@ export async function startFaultyServer(target: { host: string; port: number }):
 
   function forward(client: net.Socket, alreadySaid: Buffer[] = []): void {
     const server = net.connect({ ...target, allowHalfOpen: true });
+    servers.add(server);
+    const isFrozen = (): boolean => frozen.has(client);
     for (const chunk of alreadySaid) server.write(chunk);
     server.on('error', () => client.destroy());
-    client.on('data', (chunk) => server.write(chunk));
+    client.on('data', (chunk) => {
+      if (!isFrozen()) server.write(chunk);
+    });
     server.on('data', (chunk) => {
-      if (client.writable) client.write(chunk);
+      if (client.writable && !isFrozen()) client.write(chunk);
     });
-    client.on('end', () => server.end());
+    client.on('end', () => {
+      if (!isFrozen()) server.end();
+    });
     server.on('end', () => {
-      if (!goodbyesAreIgnored) client.end();
+      if (!goodbyesAreIgnored && !isFrozen()) client.end();
     });
-    client.on('close', () => server.destroy());
+    client.on('close', () => {
+      if (!isFrozen()) server.destroy();
+    });
     server.on('close', () => {
-      if (!goodbyesAreIgnored) client.destroy();
+      servers.delete(server);
+      if (!goodbyesAreIgnored && !isFrozen()) client.destroy();
     });
     client.resume();
   }
@@ -109,6 +122,9 @@ export async function startFaultyServer(target: { host: string; port: number }):
     ignoreGoodbyes() {
       goodbyesAreIgnored = true;
     },
+    freeze() {
+      for (const client of clients) frozen.add(client);
+    },
     behave() {
       manner = 'forward';
       goodbyesAreIgnored = false;
@@ -127,7 +143,7 @@ export async function startFaultyServer(target: { host: string; port: number }):
       return new Promise((resolve) => waiting.push({ count, resolve }));
     },
     async stop() {
-      for (const client of clients) client.destroy();
+      for (const socket of [...clients, ...servers]) socket.destroy();
       listener.close();
       await once(listener, 'close');
     },

@@ -6,6 +6,7 @@
  * time, whatever their own clocks say.
  */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { withoutContext } from '../../runtime/async-context.js';
 import { DynamoPackageMissingError } from './errors.js';
 import { expressionsOf, itemOf } from './expressions.js';
 import { replyToError } from './failures.js';
@@ -122,16 +123,20 @@ export class DynamoTable implements Table {
     return { ...this.#at(change.key), ...expressionsOf(change) };
   }
 
-  /** Makes the call, and has its answer or its error answered. */
+  /** Makes the call, and has its answer or its error answered: in no caller's async context, since the whole fleet has the use of it. */
   #call<R>(answer: (reply: R) => void, make: (sending: Sending) => Promise<R>, changes = 1): GiveUp {
     const controller = new AbortController();
     const { signal } = controller;
-    this.#load()
-      .then(({ sdk, client }) => make({ sdk, client, signal }))
-      .catch((thrown: unknown) => replyToError(thrown, changes, dateOf(thrown)) as R)
-      .then((reply) => {
-        if (!signal.aborted) answer(reply);
-      });
+    withoutContext(
+      () =>
+        this.#load()
+          .then(({ sdk, client }) => make({ sdk, client, signal }))
+          .catch((thrown: unknown) => replyToError(thrown, changes, dateOf(thrown)) as R)
+          .then((reply) => {
+            if (!signal.aborted) answer(reply);
+          }),
+      undefined,
+    );
     return () => controller.abort();
   }
 

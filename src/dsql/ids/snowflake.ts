@@ -1,5 +1,4 @@
 /** Snowflake ids: numbers of 63 bits that grow with time, for columns of type BIGINT. */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   largestNodeId,
   type NodeGrant,
@@ -9,6 +8,8 @@ import {
 } from '../../coordination/node-ids.js';
 import type { Duration } from '../../kernel/duration.js';
 import { OptionReader } from '../../kernel/option-reader.js';
+import { systemClock } from '../../runtime/system.js';
+import { ProgramTimer } from '../../runtime/time-source.js';
 import { IdClockError } from './errors.js';
 import { IdSequence, nodeBits, sequenceBits } from './id-sequence.js';
 
@@ -123,15 +124,15 @@ export class Snowflake<As extends 'bigint' | 'text' = 'bigint'> {
 
   /** The next id. Waits for a node id and for the clock, up to `maxWait`. */
   async nextId(): Promise<Id<As>> {
-    const deadline = performance.now() + this.#maxWaitMs;
+    const deadline = systemClock.now() + this.#maxWaitMs;
     for (;;) {
       const grant = this.#lease.grant();
       const waitMs = grant === undefined ? -1 : this.#sequence.advance(this.#clock(), grant);
       if (waitMs === 0 && grant !== undefined) return this.#id(grant);
-      const leftMs = deadline - performance.now();
+      const leftMs = deadline - systemClock.now();
       if (waitMs < 0) await this.#ready(leftMs);
       else if (leftMs <= 0) throw this.#clockError(waitMs - 1);
-      else await delay(Math.min(waitMs, leftMs));
+      else await new Promise<void>((resolve) => new ProgramTimer(resolve, Math.min(waitMs, leftMs)));
     }
   }
 

@@ -1,4 +1,4 @@
-// A program under dd-trace: `node dd-trace.cjs pg.Pool|headgate|pipelined COUNT`. Prints its spans as JSON.
+// A program under dd-trace: `node dd-trace.cjs pg.Pool|headgate|pipelined|DsqlPool COUNT [module]`. Prints its spans as JSON.
 process.env.DD_TRACE_STARTUP_LOGS = 'false';
 process.env.DD_INSTRUMENTATION_TELEMETRY_ENABLED = 'false';
 process.env.DD_REMOTE_CONFIGURATION_ENABLED = 'false';
@@ -11,6 +11,8 @@ tracer._tracer._exporter.export = (finished) => {
       id: String(span.span_id),
       parent: String(span.parent_id),
       name: span.name,
+      kind: `${span.type} ${span.meta['span.kind']} ${span.service}`,
+      attributes: [...Object.keys(span.meta), ...Object.keys(span.metrics)].sort(),
       text: span.resource,
       failed: span.error === 1,
       waited: 'db.pool.wait_time_ms' in span.metrics,
@@ -18,9 +20,9 @@ tracer._tracer._exporter.export = (finished) => {
   }
 };
 tracer.use('pg', true);
-const { runRequests } = require('./requests.cjs');
 
-async function main([kind, count]) {
+async function main([kind, count, asModule]) {
+  const { runRequests } = await (asModule ? import('./requests.mjs') : require('./requests.cjs'));
   const inRequest = (id, work) => tracer.trace(`request ${id}`, work);
   const failed = await runRequests(kind, Number(count), inRequest);
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-// A program under OpenTelemetry: `node opentelemetry.cjs pg.Pool|headgate|pipelined`. Prints its spans and its metrics as JSON.
+// A program under OpenTelemetry: `node opentelemetry.cjs pg.Pool|headgate|pipelined|DsqlPool COUNT [module]`. Prints its spans and its metrics as JSON.
 const { context, metrics, trace } = require('@opentelemetry/api');
 const { AsyncLocalStorageContextManager } = require('@opentelemetry/context-async-hooks');
 const { MeterProvider, MetricReader } = require('@opentelemetry/sdk-metrics');
@@ -27,9 +27,8 @@ const meterProvider = new MeterProvider({ readers: [reader] });
 metrics.setGlobalMeterProvider(meterProvider);
 new PgInstrumentation();
 
-const { runRequests } = require('./requests.cjs');
-
-async function main([kind, count]) {
+async function main([kind, count, asModule]) {
+  const { runRequests } = await (asModule ? import('./requests.mjs') : require('./requests.cjs'));
   const tracer = trace.getTracer('test');
   const inRequest = (id, work) =>
     tracer.startActiveSpan(`request ${id}`, async (span) => {
@@ -49,8 +48,11 @@ async function main([kind, count]) {
     id: span.spanContext().spanId,
     parent: span.parentSpanContext?.spanId,
     name: span.name,
+    kind: span.kind,
     text: span.attributes['db.statement'],
-    attributes: Object.keys(span.attributes).sort(),
+    attributes: Object.entries(span.attributes)
+      .map(([name, value]) => (name === 'db.statement' ? name : `${name}=${value}`))
+      .sort(),
     failed: span.status.code === 2,
   }));
   process.stdout.write(JSON.stringify({ failed, spans, metrics: points }));

@@ -1,12 +1,42 @@
 // What both tracers are tested with: requests that wait for few connections, by promises and by callbacks. Each makes two queries that
 // carry its number, and `inRequest` opens the span that they belong to.
-const pg = require('pg');
+const { Socket } = require('node:net');
+
+/** The packages as a CommonJS program has them. Read when they are needed: the tracer comes first. */
+const required = {
+  get pg() {
+    return require('pg');
+  },
+  get headgate() {
+    return require('headgate');
+  },
+  get dsql() {
+    return require('headgate/dsql');
+  },
+};
 
 const kinds = {
-  'pg.Pool': (options) => new pg.Pool(options),
-  headgate: (options) => new (require('headgate').Pool)(options),
-  pipelined: (options) => new (require('headgate').Pool)({ ...options, pipeline: { depth: 8 } }),
+  'pg.Pool': ({ pg }, options) => new pg.Pool(options),
+  headgate: ({ headgate }, options) => new headgate.Pool(options),
+  pipelined: ({ headgate }, options) => new headgate.Pool({ ...options, pipeline: { depth: 8 } }),
+  DsqlPool: ({ dsql }, { max }) =>
+    new dsql.DsqlPool({
+      ...JSON.parse(process.env.DSQL_TARGET),
+      stream: () => new LoopbackSocket(),
+      max,
+      env: {},
+      warmup: false,
+      keeper: false,
+      startJitter: 0,
+    }),
 };
+
+/** The stand-in for Aurora DSQL has the name of a cluster, and is on this machine. */
+class LoopbackSocket extends Socket {
+  connect(port) {
+    return super.connect(port, '127.0.0.1');
+  }
+}
 
 /** @type {((pool, text: string, id: number) => Promise<unknown>)[]} */
 const ways = [
@@ -36,8 +66,12 @@ function called(start) {
   });
 }
 
-async function runRequests(kind, count, inRequest) {
-  const pool = kinds[kind]({ connectionString: process.env.DATABASE_URL, max: 4, warnAfterMillis: 0 });
+async function runRequests(kind, count, inRequest, packages = required) {
+  const pool = kinds[kind](packages, {
+    connectionString: process.env.DATABASE_URL,
+    max: 4,
+    warnAfterMillis: 0,
+  });
   await Promise.all(
     Array.from({ length: count }, (_, n) =>
       inRequest(n + 1, async () => {

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestDsql, type TestDsql } from '../../support/dsql-local.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 
 interface Span {
@@ -11,6 +12,7 @@ interface Span {
   readonly id: string;
   readonly parent: string | undefined;
   readonly name: string;
+  readonly kind: number | string;
   readonly text?: string;
   readonly attributes?: readonly string[];
   readonly failed: boolean;
@@ -31,12 +33,26 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-async function reportOf(program: string, pool: string): Promise<Report> {
-  const { stdout, stderr } = await promisify(execFile)(
-    process.execPath,
-    [join(import.meta.dirname, program), pool, String(requests)],
-    { env: { ...process.env, DATABASE_URL: db.url, NODE_OPTIONS: '' }, maxBuffer: 100_000_000 },
-  );
+interface Program {
+  readonly count?: number;
+  /** What it preloads, as a program of ES modules. */
+  readonly hook?: string;
+  readonly dsql?: object;
+}
+
+async function reportOf(
+  program: string,
+  pool: string,
+  { count = requests, hook, dsql }: Program = {},
+): Promise<Report> {
+  const file = join(import.meta.dirname, program);
+  const args =
+    hook === undefined ? [file, pool, `${count}`] : ['--import', hook, file, pool, `${count}`, 'module'];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, {
+    cwd: import.meta.dirname,
+    env: { ...process.env, DATABASE_URL: db.url, DSQL_TARGET: JSON.stringify(dsql), NODE_OPTIONS: '' },
+    maxBuffer: 100_000_000,
+  });
   expect(stderr).toBe('');
   return JSON.parse(stdout) as Report;
 }
@@ -52,12 +68,12 @@ function queriesOf({ spans }: Report): Span[] {
 }
 
 /** Every request has its own queries and nobody else's, and every span belongs to a request. */
-function expectOwnTraces(report: Report): void {
+function expectOwnTraces(report: Report, count = requests): void {
   const owners = ownersOf(report);
   const queries = queriesOf(report);
   expect(report.failed).toBe('42703');
-  expect(owners.size).toBe(requests + 1);
-  expect(queries).toHaveLength(2 * requests + 1);
+  expect(owners.size).toBe(count + 1);
+  expect(queries).toHaveLength(2 * count + 1);
   expect(
     queries.filter(({ trace, text }) => owners.get(trace) !== /request (\d+)\./.exec(text ?? '')?.[1]),
   ).toEqual([]);
@@ -74,6 +90,61 @@ const ownClients = Array.from({ length: requests }, (_, n) => n + 1)
   .flatMap((id) => [id % 4, (id >> 2) % 4])
   .filter((way) => way >= 2).length;
 
+/** What the spans are like: name, kind, attributes and the name of the parent, each combination once. */
+function shapesOf({ spans }: Report): string[] {
+  const plain = (name: string | undefined): string => (name ?? 'none').replace(/^request .*/, 'request');
+  const names = new Map(spans.map(({ id, name }) => [id, plain(name)]));
+  const shapes = spans.map(({ name, kind, attributes, parent }) =>
+    [plain(name), kind, `under ${names.get(parent ?? '') ?? 'none'}`, ...(attributes ?? [])].join(' '),
+  );
+  return [...new Set(shapes)].sort();
+}
+
+describe.each(['opentelemetry.cjs', 'dd-trace.cjs'])('The spans of %s', (program) => {
+  test('have the same names, kinds, attributes and parents as with pg.Pool', async () => {
+    const theirs = await reportOf(program, 'pg.Pool', { count: 40 });
+    const ours = await reportOf(program, 'headgate', { count: 40 });
+    expect(shapesOf(ours)).toEqual(shapesOf(theirs));
+  });
+});
+
+describe.each([
+  ['opentelemetry.cjs', './opentelemetry-hook.mjs'],
+  ['dd-trace.cjs', 'dd-trace/register.js'],
+])('The spans of %s in a program of ES modules', (program, hook) => {
+  test('have the same names, kinds, attributes and parents as with pg.Pool', async () => {
+    const theirs = await reportOf(program, 'pg.Pool', { count: 40, hook });
+    const ours = await reportOf(program, 'headgate', { count: 40, hook });
+    expectOwnTraces(ours, 40);
+    expect(shapesOf(ours)).toEqual(shapesOf(theirs));
+  });
+});
+
+describe('A DsqlPool under a tracer', () => {
+  let dsql: TestDsql;
+  beforeAll(async () => {
+    dsql = await startTestDsql();
+  });
+  afterAll(() => dsql?.stop());
+
+  test.each([
+    ['opentelemetry.cjs', 'pg-pool.connect'],
+    ['dd-trace.cjs', 'pg.pool.acquire'],
+  ])(
+    'has each query in the trace of its request, and the spans of checkouts: %s',
+    async (program, checkout) => {
+      const { credentials } = dsql;
+      const { host, port, ssl } = dsql.connection;
+      const report = await reportOf(program, 'DsqlPool', {
+        count: 40,
+        dsql: { host, port, ssl, credentials },
+      });
+      expectOwnTraces(report, 40);
+      expect(spansNamed(report, checkout).length).toBeGreaterThan(0);
+    },
+  );
+});
+
 describe.each(pools)("OpenTelemetry's instrumentation of 1,000 requests on 4 connections: %s", (pool) => {
   test('has each query in the trace of its request, with the spans and metrics of the pool', async () => {
     const report = await reportOf('opentelemetry.cjs', pool);
@@ -82,7 +153,11 @@ describe.each(pools)("OpenTelemetry's instrumentation of 1,000 requests on 4 con
     // A query that shares a connection with others checks none out.
     expect(checkouts.length).toBeGreaterThanOrEqual(pool === 'pipelined' ? ownClients : 2 * requests + 1);
     expect(checkouts[0]?.attributes).toEqual(
-      expect.arrayContaining(['db.connection_string', 'db.name', 'db.postgresql.idle.timeout.millis']),
+      expect.arrayContaining([
+        expect.stringMatching(/^db\.connection_string=postgresql:/),
+        `db.name=${db.database}`,
+        'db.postgresql.idle.timeout.millis=10000',
+      ]),
     );
     const roots = new Set(spansNamed(report, 'pg.connect').map(({ trace }) => trace));
     expect(roots.size).toBeGreaterThan(0);
