@@ -61,6 +61,38 @@ export async function healthy(): Promise<Recorded> {
   });
 }
 
+/** A first fill that goes on as fast as its limiter allows, more than a second for each permit, while callers come. */
+export async function slowFill(): Promise<Recorded> {
+  let permits = 0;
+  const rateLimiter = {
+    take: () => {
+      if (permits === 0) return 50;
+      permits--;
+      return 0;
+    },
+  };
+  const opens = async ({ pool }: Stage, count: number): Promise<void> => {
+    const { rate_limit: heldBack } = pool.stats().totals.refillFailures;
+    await vi.waitFor(() => {
+      if (pool.stats().totals.refillFailures.rate_limit <= heldBack) throw new Error('not held back yet');
+    }, soon);
+    const { opened } = pool.stats().totals;
+    permits = count;
+    await vi.waitFor(() => {
+      if (pool.stats().totals.opened < opened + count) throw new Error('not opened yet');
+    }, soon);
+  };
+  return play(
+    { ...reservoir, rateLimiter },
+    async (stage) => {
+      const early = stage.pool.acquire({ timeout: '20s' });
+      await opens(stage, 4);
+      (await early).release();
+    },
+    (stage) => opens(stage, 1),
+  );
+}
+
 export async function databaseDown(): Promise<Recorded> {
   let isDown = false;
   const connect = async () => {
