@@ -24,6 +24,7 @@ async function play(
   options: Partial<PromisePoolOptions<object>>,
   prepare: (stage: Stage) => Promise<unknown>,
   step: (stage: Stage, number: number) => Promise<unknown>,
+  intervalSeconds?: number,
 ): Promise<Recorded> {
   const registry = new Registry();
   const pool = new PromisePool<object>({ connect: async () => ({}), max: 10, warnAfter: 0, ...options });
@@ -37,7 +38,7 @@ async function play(
   }
   exposure.stop();
   void pool.drain({ deadline: 1 }).catch(() => {});
-  return recorded(texts);
+  return recorded(texts, intervalSeconds);
 }
 
 const reservoir = { reservoir: { targetReady: 8 }, startJitter: 0 };
@@ -91,6 +92,34 @@ export async function slowFill(): Promise<Recorded> {
     },
     (stage) => opens(stage, 1),
   );
+}
+
+/** Every connection is replaced as soon as it was used, and waits for its permit for longer than it lives. */
+export async function shortLives(): Promise<Recorded> {
+  const permitAfterMs = 700;
+  let nextAt = 0;
+  const rateLimiter = {
+    take: (now: number) => {
+      if (now < nextAt) return nextAt - now;
+      nextAt = now + permitAfterMs;
+      return 0;
+    },
+  };
+  const options = { max: 1, maxLifetime: 1, maxLifetimeJitter: 0, rateLimiter };
+  const oneLife = async ({ pool }: Stage): Promise<void> => {
+    const { max_lifetime: ended } = pool.stats().totals.discarded;
+    const checkout = await pool.acquire({ timeout: '20s' });
+    setTimeout(() => checkout.release(), 5);
+    await vi.waitFor(() => {
+      if (pool.stats().totals.discarded.max_lifetime === ended) throw new Error('lives on');
+    }, soon);
+  };
+  // Two lives in two seconds.
+  const twoLives = async (stage: Stage) => {
+    await oneLife(stage);
+    await oneLife(stage);
+  };
+  return play(options, oneLife, twoLives, 2);
 }
 
 export async function databaseDown(): Promise<Recorded> {
