@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { timeBounds } from '../../../src/observe/time-histogram.js';
+import { ownErrorReasons } from '../../../src/pooler/clients/failure-words.js';
 import { hostFamilies } from '../../../src/pooler/metrics/host-families.js';
 import { poolFamilies, processFamilies } from '../../../src/pooler/metrics/pooler-families.js';
 import { shareFamilies } from '../../../src/pooler/metrics/share-families.js';
@@ -85,7 +86,12 @@ test('GET /metrics has every metric that there is, each with its kind and a sent
   await client.query('select 1');
   await client.query('select 1/0').catch(() => {});
   const { types, helps, lines, value } = await scrape(metricsPort);
-  expect(value('headgate_pooler_own_errors_total', { class: '08', reason: 'server_lost' })).toBe(0);
+  const ownErrors = lines.filter(({ name }) => name === 'headgate_pooler_own_errors_total');
+  expect(ownErrors.map(({ labels }) => labels['reason']).sort()).toEqual([...ownErrorReasons].sort());
+  expect(ownErrors.every(({ value: count }) => count === 0)).toBe(true);
+  expect(value('headgate_pooler_server_errors_total', { class: '22' })).toBe(1);
+  for (const word of ['23', '40', '42', '53', '57', '58', 'XX'])
+    expect(value('headgate_pooler_server_errors_total', { class: word })).toBe(0);
   const all = [...processFamilies, ...poolFamilies, ...shareFamilies, ...hostFamilies];
   // Nothing was swallowed.
   const isUnseen = /^headgate_pooler_swallowed_total$/;
