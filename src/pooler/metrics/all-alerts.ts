@@ -67,6 +67,14 @@ export const poolerRatios: readonly RecordedQuery[] = [
     action: 'Raise pool_size if the server has room, or shorten transactions.',
   },
   {
+    record: 'database_user_class:headgate_pooler_class_use:ratio',
+    expr: 'headgate_pooler_class_in_use / headgate_pooler_class_capacity',
+    help: 'How many of the server connections of each class of work are in use.',
+    normal: 'Below 0.8.',
+    bad: 'Above 0.8 for minutes, for many users.',
+    action: 'Raise fairShares.capacity if the server has room, or change reservedRatio.',
+  },
+  {
     record: 'instance:headgate_pooler_client_use:ratio',
     expr: 'headgate_pooler_connected_clients / headgate_pooler_client_limit',
     help: 'How many of the clients that the pooler lets in are connected.',

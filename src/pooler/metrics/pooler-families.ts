@@ -35,6 +35,10 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     regular: of.regularLent + of.regularWaiting,
     reserved: of.reservedLent + of.reservedWaiting,
   })),
+  ofPool.several('headgate_pooler_class_in_use', ({ pool: { classes: of } }) => ({
+    regular: of.regularLent,
+    reserved: of.reservedLent,
+  })),
   ofPool.several('headgate_pooler_class_capacity', ({ pool }) => ({
     regular: Math.min(pool.limit, pool.classes.regularPart),
     reserved: Math.min(pool.limit, pool.classes.reservedPart),
@@ -109,6 +113,7 @@ export const processFamilies: readonly PoolerFamily<ProcessReading>[] = [
   ofProcess.one('headgate_pooler_client_limit', ({ clientLimit }) => clientLimit),
   ofProcess.one('headgate_pooler_login_clients', ({ loggingIn }) => loggingIn),
   ofProcess.one('headgate_pooler_console_clients', ({ consoles }) => consoles),
+  ofProcess.one('headgate_pooler_pools', ({ pools }) => pools),
   ofProcess.one('headgate_pooler_logins_total', ({ logins }) => logins.succeeded),
   ofProcess.several('headgate_pooler_login_failures_total', ({ logins }) => logins.failed),
   ofProcess.several('headgate_pooler_memory_bytes', ({ memory }) => ({

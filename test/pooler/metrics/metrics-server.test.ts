@@ -173,6 +173,9 @@ test('GET /metrics tells clients that wait from those that are idle, active and 
   expect(of.value('headgate_pooler_longest_wait_seconds')).toBeGreaterThan(0);
   expect(of.value('headgate_pooler_class_demand', { class: 'regular' })).toBe(1);
   expect(of.value('headgate_pooler_class_demand', { class: 'reserved' })).toBe(2);
+  const inUse = (word: string) => of.value('headgate_pooler_class_in_use', { class: word });
+  expect([inUse('regular'), inUse('reserved')]).toEqual([0, 2]);
+  expect(of.value('headgate_pooler_pools')).toBe(1);
   expect(of.value('headgate_pooler_class_waits_total', { class: 'regular' })).toBeGreaterThan(0);
   expect(of.value('headgate_pooler_class_capacity', { class: 'reserved' })).toBeLessThanOrEqual(2);
   expect(of.value('headgate_pooler_waiting_for_permit')).toBe(0);
