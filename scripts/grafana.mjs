@@ -6,9 +6,11 @@ import { root } from './lib/bootstrap.mjs';
 import { boards } from './lib/grafana-boards.mjs';
 
 const { metricSections } = await import(`../dist/${'pooler/metrics/all-metrics.js'}`);
+const { poolRatios, poolerRatios } = await import(`../dist/${'pooler/metrics/all-alerts.js'}`);
+const ratios = { pools: poolRatios, pooler: poolerRatios };
 const folder = join(root, 'docs/grafana');
 mkdirSync(folder, { recursive: true });
-for (const [file, text] of Object.entries(boards(metricSections))) {
+for (const [file, text] of Object.entries(boards(metricSections, ratios))) {
   writeFileSync(join(folder, file), text);
   console.log(`wrote docs/grafana/${file}`);
 }

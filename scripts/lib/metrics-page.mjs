@@ -2,7 +2,7 @@
 // docs/metrics.md as text, made of the declarations of the metrics.
 
 /**
- * @typedef {{ type: string, unit: string, help: string, labels?: readonly string[], normal: string, bad?: string, action?: string }} Declaration
+ * @typedef {{ type: string, unit: string, help: string, labels?: readonly string[], across?: 'sum' | 'max' | 'min', normal: string, bad?: string, action?: string }} Declaration
  * @typedef {{ title: string, common: readonly string[], table: Readonly<Record<string, Declaration>> }} Section
  * @param {readonly Section[]} sections
  */

@@ -1,5 +1,7 @@
 /** Checks a pooler's configuration by itself, and against what its servers allow. */
 import { formatDuration } from '../kernel/duration.js';
+import { quotasOf } from '../pooler/budgets/quotas.js';
+import { isDsql } from '../pooler/config/dialect.js';
 import { poolSettingsFor } from '../pooler/config/pool-settings.js';
 import { databaseFor, fallbackDatabase, type PoolerConfig } from '../pooler/config/pooler-config.js';
 import type { CheckedDatabase } from '../pooler/process/check-connections.js';
@@ -37,36 +39,46 @@ function missingTimeouts({ timeouts }: PoolerConfig): Finding[] {
 
 interface Sizes {
   readonly server: string;
+  /** What the pool of one user may have of this database. */
   readonly size: number;
   readonly lifetimeMs: number;
   readonly isDsql: boolean;
 }
 
 function sizesOf(config: PoolerConfig): Sizes[] {
+  const quotas = quotasOf(config);
   return [...config.databases.keys()].flatMap((name) => {
     const database = name === fallbackDatabase ? undefined : databaseFor(config, name);
     if (database === undefined) return [];
-    const { poolSize, serverLifetime } = poolSettingsFor(config, database, database.user ?? '');
+    const { user = '' } = database;
+    const { poolSize, serverLifetime: lifetimeMs } = poolSettingsFor(config, database, user);
     const server = `${database.host.join(',')}:${[database.port].flat().join(',')}`;
-    return [{ server, size: poolSize, lifetimeMs: serverLifetime, isDsql: database.iam === 'dsql' }];
+    const size = Math.min(poolSize, quotas.ofDatabase(name), quotas.ofUser(user));
+    return [{ server, size, lifetimeMs, isDsql: isDsql(database) }];
   });
 }
 
+/** Each server has a rate of its own: that of the fleet, or the one for Aurora DSQL. */
 function lifetimesExceedRate(config: PoolerConfig): Finding[] {
-  const rate = config.dsql.connectionRate;
-  const dsql = sizesOf(config).filter(({ isDsql, lifetimeMs }) => isDsql && lifetimeMs > 0);
-  const needed = dsql.reduce((sum, { size, lifetimeMs }) => sum + (1_000 * size) / lifetimeMs, 0);
-  if (!(rate > 0) || needed <= rate) return [];
-  const shortest = Math.min(...dsql.map(({ lifetimeMs }) => lifetimeMs));
-  return [
-    problem(
+  const isOfFleet = config.fleet.rate > 0;
+  const rate = isOfFleet ? config.fleet.rate : config.dsql.connectionRate;
+  const option = isOfFleet ? 'fleet.rate' : 'dsql.connectionRate';
+  const limited = sizesOf(config).filter((one) => (isOfFleet || one.isDsql) && one.lifetimeMs > 0);
+  return [...new Set(limited.map(({ server }) => server))].flatMap((server) => {
+    const own = limited.filter((one) => one.server === server);
+    const size = own.reduce((sum, one) => sum + one.size, 0);
+    const bound = Math.min(size, quotasOf(config).total);
+    const needed = (bound / size) * own.reduce((sum, one) => sum + (1_000 * one.size) / one.lifetimeMs, 0);
+    if (!(rate > 0) || needed <= rate) return [];
+    const shortest = Math.min(...own.map(({ lifetimeMs }) => lifetimeMs));
+    return problem(
       'lifetime_exceeds_rate',
-      'Connections end faster than they may be opened.',
-      `Pools of ${dsql.reduce((sum, { size }) => sum + size, 0)} connections that live ${formatDuration(shortest)} need ${needed.toFixed(1)} new ones a second; dsql.connectionRate is ${rate}.`,
+      `Connections to ${server} end faster than they may be opened.`,
+      `Pools of ${bound} connections that live ${formatDuration(shortest)} need ${needed.toFixed(1)} new ones a second; ${option} is ${rate}.`,
       'Every connection is opened anew once in its lifetime, and the rate is too low for that.',
-      'A longer pooling.serverLifetime, smaller pools, or a higher dsql.connectionRate if the cluster allows it.',
-    ),
-  ];
+      `A longer pooling.serverLifetime, smaller pools, or a higher ${option} if the server allows it.`,
+    );
+  });
 }
 
 /** After a login to each database. */
@@ -92,10 +104,9 @@ function limitsExceedServer(config: PoolerConfig, checked: readonly CheckedDatab
     const most = Number(facts.get('max_connections') ?? Number.NaN);
     const reserved = Number(facts.get('superuser_reserved_connections') ?? 0);
     const wanted = sizes.filter((one) => one.server === server).reduce((sum, { size }) => sum + size, 0);
-    const { capacity } = config.fairShares;
     // A number that was learned from the server is never too much for it.
-    if (capacity === 'auto') return [];
-    const bound = typeof capacity === 'number' ? Math.min(capacity, wanted) : wanted;
+    if (config.fairShares.capacity === 'auto') return [];
+    const bound = Math.min(wanted, quotasOf(config).total);
     if (!(bound > most - reserved)) return [];
     return [
       problem(
@@ -103,7 +114,7 @@ function limitsExceedServer(config: PoolerConfig, checked: readonly CheckedDatab
         `The pools of ${server} may open more connections than the server has.`,
         `They add up to ${bound} for one user each; max_connections is ${most}, of which ${reserved} are for superusers.`,
         'At full load the server refuses connections (53300), and clients of the pooler wait or fail.',
-        `Smaller pools, fairShares.capacity auto or at most ${most - reserved}, or a higher max_connections.`,
+        `Smaller pools, fairShares.capacity auto, limits.maxServerConnections of at most ${most - reserved}, or a higher max_connections.`,
       ),
     ];
   });

@@ -1,8 +1,16 @@
 /** Reads a pooler's health from its console: Headgate's, or as much as PgBouncer's has of it. */
+import { adviceForCode } from '../pooler/servers/dial-failure.js';
 import type { ConsoleClient, ConsoleRow } from './console-client.js';
 import { waitsForEver } from './doctor-config.js';
 import { type Finding, problem, warning } from './doctor-findings.js';
-import { clientLimit, pinsFinding, poolerPaused, waitFinding } from './doctor-metrics.js';
+import {
+  clientLimit,
+  openFailureCauses,
+  permitFinding,
+  pinsFinding,
+  poolerPaused,
+  waitFinding,
+} from './doctor-metrics.js';
 
 /** A transaction that has been idle for longer holds its connection for nothing. */
 const longIdleMs = 10_000;
@@ -43,8 +51,33 @@ async function waits(client: ConsoleClient): Promise<Finding[]> {
   const pools = (await client.show('POOLS')) ?? [];
   return pools.flatMap((row) => {
     const seconds = Number(row['maxwait'] ?? 0) + Number(row['maxwait_us'] ?? 0) / 1e6;
-    return seconds > 1 ? waitFinding(`${row['user']}@${row['database']}`, `${seconds.toFixed(1)} s`) : [];
+    const who = `${row['user']}@${row['database']}`;
+    const failed = openFailure(row, who);
+    if (!(seconds > 1)) return failed;
+    const { wait_cause: cause = '', waits_for: budget = '' } = row;
+    const why = [cause, budget].filter((text) => text !== '').join(', ');
+    return [
+      ...failed,
+      ...(cause === 'permit' ? [permitFinding(who, `SHOW POOLS: wait_cause is ${cause}.`)] : []),
+      waitFinding(who, `${seconds.toFixed(1)} s`, why),
+    ];
   });
+}
+
+/** The last attempt to open a server connection failed, and none has succeeded since. */
+function openFailure(row: ConsoleRow, who: string): Finding[] {
+  const { open_failure: word = '', open_error_code: code = '', open_error: error = '' } = row;
+  if (word === '') return [];
+  const [cause, change] = openFailureCauses[word] ?? ['Unknown.', 'See the log.'];
+  return [
+    problem(
+      `not_opened_${word}`,
+      `${who} can not open connections.`,
+      `SHOW POOLS: ${error}`,
+      adviceForCode(code) ?? cause,
+      change,
+    ),
+  ];
 }
 
 async function pins(client: ConsoleClient): Promise<Finding[]> {

@@ -9,6 +9,7 @@ export function metricFindings(looks: MetricLooks): Finding[] {
     ...foundEmpty(looks),
     ...discards(looks),
     ...permits(looks),
+    ...lifetimesExceedRate(looks),
     ...pools(looks),
     ...fleet(looks),
     ...pooler(looks),
@@ -22,7 +23,8 @@ function of({ labels }: MetricSample): string {
   return pool ?? service ?? server ?? 'the pooler';
 }
 
-const causes: Readonly<Record<string, readonly [cause: string, change: string]>> = {
+/** Why connections are not opened, by its word, and what to change. */
+export const openFailureCauses: Readonly<Record<string, readonly [cause: string, change: string]>> = {
   rate_limit: [
     'The rate limiter lets connections be opened too slowly, or the server finds that they are opened too fast.',
     'Raise DSQL_CONNECTION_RATE_LIMIT (rateLimiter, dsql.connectionRate) up to what the cluster allows; restart services one after the other; a longer lifetime needs fewer connections.',
@@ -46,7 +48,7 @@ function notOpened(looks: MetricLooks): Finding[] {
   return names.flatMap((name) =>
     looks.rates(name).flatMap((series) => {
       const word = series.labels['cause'] ?? '';
-      const [cause, change] = causes[word] ?? ['Unknown.', 'See the log.'];
+      const [cause, change] = openFailureCauses[word] ?? ['Unknown.', 'See the log.'];
       if (!(series.value > 0)) return [];
       const evidence = `${name}{cause="${word}"} grows by ${series.value.toFixed(2)} a second.`;
       return problem(
@@ -62,7 +64,7 @@ function notOpened(looks: MetricLooks): Finding[] {
 
 function reservoirLow(looks: MetricLooks): Finding[] {
   return looks.samples('dsql_reservoir_target').flatMap((target) => {
-    const labels = target.labels['service'] === undefined ? {} : { service: target.labels['service'] };
+    const { labels } = target;
     const size = looks.value('dsql_reservoir_size', labels) ?? 0;
     const inUse = looks.value('dsql_pool_in_use', labels) ?? 0;
     const most = looks.value('dsql_pool_max_open', labels) ?? target.value;
@@ -132,12 +134,38 @@ function permits(looks: MetricLooks): Finding[] {
   return names.flatMap((name) =>
     looks.samples(name).flatMap((series) => {
       if (!(series.value > 0)) return [];
-      return warning(
-        'rate_too_slow',
-        `Callers of ${of(series)} wait until a connection may be opened.`,
-        `${name} is ${series.value}.`,
-        'The rate limiter lets connections be opened more slowly than callers come.',
-        'Raise the rate up to what the server allows, keep more connections ready, or let them live longer.',
+      return permitFinding(of(series), `${name} is ${series.value}.`);
+    }),
+  );
+}
+
+const endsOfLife = [
+  'max_lifetime',
+  'insufficient_remaining_lifetime',
+  'expired_on_checkout',
+  'expired_on_return',
+  'expired_on_scan',
+  'expiring_soon_on_scan',
+];
+
+/** Permits are short all the time, and most connections that are opened replace those whose life is over. */
+function lifetimesExceedRate(looks: MetricLooks): Finding[] {
+  return ['headgate_pool', 'headgate_pooler'].flatMap((kind) =>
+    looks.rates(`${kind}_permit_wait_seconds_total`).flatMap((series) => {
+      const isOfPool = ({ labels }: MetricSample) =>
+        Object.entries(series.labels).every(([label, word]) => labels[label] === word);
+      const ended = looks
+        .rates(`${kind}_discards_total`)
+        .filter((one) => isOfPool(one) && endsOfLife.includes(one.labels['reason'] ?? ''))
+        .reduce((sum, { value }) => sum + value, 0);
+      const opened = looks.rates(`${kind}_opened_total`).find(isOfPool)?.value ?? 0;
+      if (!(series.value > 0.5 && ended > 0.5 * opened && ended > 0)) return [];
+      return problem(
+        'lifetime_exceeds_rate',
+        `Connections of ${of(series)} end faster than they may be opened.`,
+        `${ended.toFixed(1)} connections a second reach the end of their life, ${opened.toFixed(1)} are opened, and permits are waited for ${Math.round(100 * series.value)} % of the time.`,
+        'Every connection is opened anew once in its lifetime, and the rate is too low for that.',
+        'A longer lifetime, smaller pools, or a higher rate if the server allows it.',
       );
     }),
   );
@@ -202,12 +230,11 @@ function pools(looks: MetricLooks): Finding[] {
 
 function fleet(looks: MetricLooks): Finding[] {
   const near = looks.samples('dsql_distributed_conn_lease_active').flatMap((active) => {
-    const labels = active.labels['service'] === undefined ? {} : { service: active.labels['service'] };
-    const limit = looks.value('dsql_distributed_conn_lease_limit', labels) ?? Number.NaN;
+    const limit = looks.value('dsql_distributed_conn_lease_limit', active.labels) ?? Number.NaN;
     if (!(active.value > 0.9 * limit)) return [];
     return problem(
       'fleet_limit_near',
-      'The limit on the connections of all instances is nearly reached.',
+      `The limit on the connections of all instances${serverOf(active)} is nearly reached.`,
       `dsql_distributed_conn_lease_active is ${active.value} of ${limit}.`,
       'All instances together hold as many connections as they may, or a crashed one is not swept yet.',
       'headgate dynamodb status shows who holds what; wait for the sweep, scale down, or raise the limit.',
@@ -219,17 +246,23 @@ function fleet(looks: MetricLooks): Finding[] {
     ['headgate_rate_state', 'permits', 'failing'],
   ] as const;
   const failing = states.flatMap(([name, what, state]) => {
-    const series = looks.samples(name).find(({ labels, value }) => labels['state'] === state && value === 1);
-    if (series === undefined) return [];
-    return problem(
-      'coordinator_failing',
-      `The table of ${what} does not answer.`,
-      `${name}{state="${state}"} is 1 for ${of(series)}.`,
-      'DynamoDB is throttled, unreachable, or the table or the permissions are missing.',
-      'headgate dynamodb status names the error; on-demand billing, the table, dynamodb:* permissions of headgate dynamodb policy.',
+    const all = looks.samples(name).filter(({ labels, value }) => labels['state'] === state && value === 1);
+    return all.map((series) =>
+      problem(
+        'coordinator_failing',
+        `The table of ${what}${serverOf(series)} does not answer.`,
+        `${name}{state="${state}"} is 1 for ${of(series)}.`,
+        'DynamoDB is throttled, unreachable, or the table or the permissions are missing.',
+        'headgate dynamodb status names the error; on-demand billing, the table, dynamodb:* permissions of headgate dynamodb policy.',
+      ),
     );
   });
   return [...near, ...failing];
+}
+
+/** A pooler's fleet has limits for each server. */
+function serverOf({ labels }: MetricSample): string {
+  return labels['server'] === undefined ? '' : ` for ${labels['server']}`;
 }
 
 function pooler(looks: MetricLooks): Finding[] {
@@ -273,11 +306,12 @@ export function clientLimit(used: number, most: number): Finding[] {
   ];
 }
 
-export function waitFinding(who: string, wait: string): Finding {
+/** `cause`: the word for what the first waits for, and the budget that is short, where they are known. */
+export function waitFinding(who: string, wait: string, cause = ''): Finding {
   return warning(
     'clients_wait',
     `Clients of ${who} wait long for a server connection.`,
-    `The first has waited for ${wait}.`,
+    `The first has waited for ${wait}${cause === '' ? '' : `: ${cause}`}.`,
     'All connections of the pool are in use, or none can be opened: see the other findings.',
     'SHOW ACTIVE_QUERIES tells what runs; shorter transactions, a larger pool, or a faster server.',
   );
@@ -290,6 +324,16 @@ export function pinsFinding(who: string, count: number, limit: number, reasons: 
     `${count} of ${limit} are pinned: ${reasons}.`,
     'LISTEN, temporary tables, session locks and the like bind a client to one server connection until it leaves.',
     'SHOW PINS tells who; give such clients a pool of their own in session mode, or do without.',
+  );
+}
+
+export function permitFinding(who: string, evidence: string): Finding {
+  return warning(
+    'rate_too_slow',
+    `Callers of ${who} wait until a connection may be opened.`,
+    evidence,
+    'The rate limiter lets connections be opened more slowly than callers come.',
+    'Raise the rate up to what the server allows, keep more connections ready, or let them live longer.',
   );
 }
 

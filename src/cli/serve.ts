@@ -50,9 +50,10 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
   }
   if (flags.mistakes.length > 0) throw wrongUsage(flags.mistakes);
   const { environment, folder } = world;
-  const { otherVariables: ofFleet, warnings } = fleetVariables(environment);
-  const otherVariables = new Map([...ofFleet, ...otelVariables(environment)]);
-  for (const warning of warnings) terminal.err(`headgate: ${warning}\n`);
+  const ofFleet = fleetVariables(environment);
+  const ofOtel = otelVariables(environment);
+  const otherVariables = new Map([...ofFleet.otherVariables, ...ofOtel.otherVariables]);
+  for (const warning of [...ofFleet.warnings, ...ofOtel.warnings]) terminal.err(`headgate: ${warning}\n`);
   const request = { ...requestOf(flags), environment, otherVariables, folder };
   // The command that waits for the daemon has said it.
   const loaded = load(request, flags.quiet || isDaemon(), terminal);

@@ -72,7 +72,7 @@ export function exposePool(pool: ObservedPool, options: ExposeOptions = {}): Poo
     wait: new TimeHistogram(),
     use: new TimeHistogram(),
     dial: new TimeHistogram(),
-    transactions: new TransactionTally(),
+    transactions: new TransactionTally('transaction' in pool),
   };
   const { poolName, leave } = exposedOn(registry).add({ pool, times }, service, labels);
   const stopTimes = recordInto(times, pool);

@@ -8,6 +8,24 @@ const mostErrorClasses = 30;
 /** Retries after this attempt and later ones are counted together. */
 const lastAttempt = 10;
 
+/** Classes of errors that have a series from the first transaction of an operation on, at 0: those of `classifyError`. */
+export const knownErrorClasses = [
+  'retryable',
+  'condition_failed',
+  'unsupported_feature',
+  'connection_limit',
+  'rate_limit',
+  'transaction_limit',
+  'auth',
+  'unavailable',
+  'outcome_unknown',
+  'permanent',
+  'unknown',
+] as const;
+
+/** The label of transactions that are not named. */
+const unnamedOperation = 'transaction';
+
 /** The label for a retry after this attempt. */
 function attemptLabel(attempt: number): string {
   return attempt < lastAttempt ? String(attempt) : `${lastAttempt}+`;
@@ -34,8 +52,11 @@ class BoundedWords {
 export class OperationTally {
   conflicts = 0;
   exhausted = 0;
-  readonly retries = new Map<string, number>();
-  readonly errors = new Map<string, number>();
+  /** By attempt and by class; every known one is there from the start, so that rates see the first event. */
+  readonly retries = new Map(
+    Array.from({ length: lastAttempt }, (_, before) => [attemptLabel(before + 1), 0] as const),
+  );
+  readonly errors = new Map<string, number>(knownErrorClasses.map((word) => [word, 0]));
   readonly latency = new TimeHistogram();
   readonly backoff = new TimeHistogram();
 }
@@ -75,6 +96,11 @@ export function recordTransactions(pool: object, recorder: TransactionRecorder):
 /** The figures that Prometheus reads at every scrape. */
 export class TransactionTally implements TransactionRecorder {
   readonly operations = new Map<string, OperationTally>();
+
+  /** `isExpected`: the pool has transactions that retry, so that those without a name have series before the first one. */
+  constructor(isExpected = false) {
+    if (isExpected) this.#of(unnamedOperation);
+  }
 
   conflict(operation: string): void {
     this.#of(operation).conflicts++;

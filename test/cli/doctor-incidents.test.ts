@@ -7,6 +7,7 @@ import { metricFindings } from '../../src/cli/doctor-metrics.js';
 import { MetricLooks, type MetricSample } from '../../src/cli/metric-samples.js';
 import * as poolers from '../observe/alerts/incidents-of-poolers.js';
 import * as pools from '../observe/alerts/incidents-of-pools.js';
+import * as workers from '../observe/alerts/incidents-of-workers.js';
 import type { Recorded } from '../observe/alerts/promql.js';
 import { FleetStage } from '../pooler/budgets/fleet-stage.js';
 import { startTestPooler, type TestPooler } from '../support/pooler.js';
@@ -43,7 +44,9 @@ function looksAt({ series, intervalSeconds }: Recorded): MetricLooks {
 test.each<readonly [string, (db: TestDatabase) => Promise<Recorded>, readonly string[]]>([
   ['a pool that works', pools.healthy, []],
   ['a fleet that works', pools.healthyFleet, []],
+  ['a pool whose connections live too short for its rate', pools.shortLives, ['lifetime_exceeds_rate']],
   ['a pooler that works', poolers.healthy, []],
+  ['a pooler of two workers that works', workers.healthy, []],
   [
     'a database that is down',
     pools.databaseDown,
@@ -73,6 +76,26 @@ test.each<readonly [string, (db: TestDatabase) => Promise<Recorded>, readonly st
   },
   60_000,
 );
+
+test('the doctor finds each fault of a pooler with two workers once, with the numbers of both', async () => {
+  const found = metricFindings(looksAt(await workers.exhausted(db)));
+  expect(found.map(({ id }) => id).sort()).toEqual(['client_limit_near', 'clients_wait', 'pins']);
+  const evidence = (id: string) => found.find((one) => one.id === id)?.evidence;
+  expect(evidence('client_limit_near')).toBe('24 of max_client_conn 25.');
+  expect(evidence('pins')).toBe('2 of 2 are pinned: 2 listen.');
+}, 60_000);
+
+test('the doctor compares the leases of each server of a fleet with the limit of that server', () => {
+  const ofServer = (server: string, active: number, limit: number): MetricSample[] => [
+    { name: 'dsql_distributed_conn_lease_active', labels: { service: 'shop', server }, value: active },
+    { name: 'dsql_distributed_conn_lease_limit', labels: { service: 'shop', server }, value: limit },
+  ];
+  const found = (...samples: MetricSample[]) => metricFindings(new MetricLooks([], samples, 1_000));
+  expect(found(...ofServer('a', 5, 10), ...ofServer('b', 50, 100))).toEqual([]);
+  expect(found(...ofServer('a', 5, 100), ...ofServer('b', 96, 100))).toEqual([
+    expect.objectContaining({ id: 'fleet_limit_near', finding: expect.stringContaining('for b') }),
+  ]);
+});
 
 async function start(tree: object): Promise<TestPooler & { find(laterMs?: number): Promise<string[]> }> {
   const pooler = await startTestPooler(db, {

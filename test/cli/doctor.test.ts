@@ -1,5 +1,5 @@
 // `headgate doctor` and `headgate serve --check --connect`: each finding is caused first, and a healthy pooler has none.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcp } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,10 +11,13 @@ import { consoleFindings } from '../../src/cli/doctor-console.js';
 import { metricFindings } from '../../src/cli/doctor-metrics.js';
 import { MetricLooks, readSamples } from '../../src/cli/metric-samples.js';
 import type { Terminal } from '../../src/cli/terminal.js';
+import { refillCauses } from '../../src/core/reasons.js';
 import { PromisePool, TokenBucket } from '../../src/engine.js';
 import { exposePool } from '../../src/prometheus.js';
 import { startTestPooler, treeFor } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
+
+const root = join(import.meta.dirname, '../..');
 
 let db: TestDatabase;
 
@@ -119,6 +122,51 @@ test('headgate doctor finds waits for ever, limits above those of the server and
     'limit_exceeds_server',
     'waits_for_ever',
   ]);
+});
+
+test('headgate doctor counts the limits of the pooler and of each database before it says that a server has too few connections', async () => {
+  const { database, host, port, user, password } = db;
+  const databases = { [database]: { host, port, user, password } };
+  const timeouts = { queryWaitTimeout: '30s', idleTransactionTimeout: '5m' };
+  const tree = { databases, timeouts, pooling: { poolSize: 5_000 }, fairShares: { capacity: 'none' } };
+  const idsWith = async (limits: Record<string, number>) =>
+    jsonIds(await run('doctor', '--config', configFile(treeFor(db, { ...tree, limits })), '--json'));
+  expect(await idsWith({})).toEqual(['limit_exceeds_server']);
+  expect(await idsWith({ maxServerConnections: 20 })).toEqual([]);
+  expect(await idsWith({ maxDbConnections: 20 })).toEqual([]);
+  expect(await idsWith({ maxDbConnections: 4_000 })).toEqual(['limit_exceeds_server']);
+});
+
+test('headgate doctor finds lifetimes that need more connections than the rate of the fleet allows, on any server', async () => {
+  const { configFindings } = await import('../../src/cli/doctor-config.js');
+  const { loadConfig } = await import('../../src/pooler/config/load-config.js');
+  const idsAt = (rate: number, host = 'db.example') => {
+    const tree = {
+      auth: { type: 'trust' },
+      databases: { app: { host, port: 5432, user: 'app' } },
+      pooling: { poolSize: 600, serverLifetime: '60s' },
+      fleet: { table: 'connections', region: 'eu-west-1', rate },
+    };
+    const { config } = loadConfig({ configFile: configFile(tree), folder: tmpdir() });
+    return idsOf(configFindings(config));
+  };
+  expect(idsAt(9)).toContain('lifetime_exceeds_rate');
+  expect(idsAt(11)).not.toContain('lifetime_exceeds_rate');
+});
+
+test('docs/troubleshooting.md explains every finding that headgate doctor can make, and no other', () => {
+  const sources = readdirSync(join(root, 'src/cli')).filter((file) => /^doctor.*\.ts$/.test(file));
+  const text = sources.map((file) => readFileSync(join(root, 'src/cli', file), 'utf8')).join('\n');
+  const literal = Array.from(text.matchAll(/\b(?:problem|warning)\(\s*'(\w+)'/g), ([, id = '']) => id);
+  const made = new Set([...literal, ...refillCauses.map((cause) => `not_opened_${cause}`)]);
+  // Each finding is made by one of these two functions, with an id that this test sees.
+  const calls = Array.from(text.matchAll(/\b(?:problem|warning)\(\s*(?=['`])/g));
+  expect(calls.length).toBe(literal.length + text.split('`not_opened_${word}`').length - 1);
+  const page = readFileSync(join(root, 'docs/troubleshooting.md'), 'utf8');
+  const table = /## Findings of `headgate doctor`\n([\s\S]*?)\n## /.exec(page)?.[1] ?? '';
+  const rows = Array.from(table.matchAll(/^\| (`.*?) \|/gm), ([, cell = '']) => cell);
+  const documented = rows.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, id = '']) => id));
+  expect(documented.sort()).toEqual([...made].sort());
 });
 
 test('headgate doctor finds lifetimes that need more connections than the rate allows', async () => {

@@ -75,6 +75,20 @@ const byOwnCode: Readonly<Record<string, OwnErrorReason>> = {
   [SqlState.protocolViolation]: 'protocol',
 };
 
+/** Classes of SQLSTATE of the reasons that have no code of their own. */
+const otherClasses: Readonly<Partial<Record<OwnErrorReason, string>>> = {
+  query_timeout: '57',
+  cancelled_while_waiting: '57',
+  no_server: '08',
+};
+
+/** The class and the reason of each error that the pooler tells by itself; a server that refuses it has any class. */
+export const ownErrorLabels: readonly { readonly class: string; readonly reason: OwnErrorReason }[] =
+  ownErrorReasons.map((reason) => {
+    const [code = ''] = Object.entries(byOwnCode).find(([, word]) => word === reason) ?? [];
+    return { class: otherClasses[reason] ?? code.slice(0, 2), reason };
+  });
+
 /** Errors with which a server refuses connections can have any code, so they are what remains. */
 export function ownErrorReasonOf({ code, severity }: Pick<ErrorFields, 'code' | 'severity'>): OwnErrorReason {
   if (code === SqlState.queryCanceled)

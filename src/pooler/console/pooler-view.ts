@@ -4,6 +4,7 @@ import type { Transport } from '../../net/transport.js';
 import type { FleetStats } from '../budgets/fleet.js';
 import type { DatabaseConfig, PoolerConfig } from '../config/pooler-config.js';
 import type { PoolMode } from '../config/pooling-options.js';
+import type { DialFailure } from '../servers/dial-failure.js';
 import type { Counters } from './counters.js';
 
 export type RunState = 'active' | 'paused' | 'suspended';
@@ -98,6 +99,10 @@ export interface PoolRecord {
   readonly longestWaitMs: number;
   /** The budget that has nothing for the pool, with its numbers; undefined where none is short. */
   readonly shortage: string | undefined;
+  /** What the first waiting client waits for, in one word; undefined where none waits. */
+  readonly waitCause: string | undefined;
+  /** Why no server connection could be opened, until one can. */
+  readonly dialFailure: DialFailure | undefined;
   readonly ledger: LedgerRecord;
   /** Discarded server connections since the start, by reason. */
   readonly discarded: Readonly<Record<string, number>>;

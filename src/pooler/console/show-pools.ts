@@ -30,6 +30,10 @@ export const pools: Show = showEach<PoolRecord>(
     text('load_balance_hosts', ({ hosts, loadBalanceHosts }) => (hosts > 1 ? loadBalanceHosts : null)),
     text('target_session_attrs', ({ targetSessionAttrs }) => targetSessionAttrs),
     text('waits_for', ({ shortage }) => shortage ?? null),
+    text('wait_cause', ({ waitCause }) => waitCause ?? null),
+    text('open_failure', ({ dialFailure }) => dialFailure?.cause ?? null),
+    text('open_error_code', ({ dialFailure }) => dialFailure?.code ?? null),
+    text('open_error', ({ dialFailure }) => dialFailure?.message ?? null),
   ],
   (view) => view.pools(),
 );

@@ -108,6 +108,8 @@ export class MergedView implements PoolerView {
       servers: summedCounts(same.map(({ servers }) => servers)),
       longestWaitMs: Math.max(...same.map(({ longestWaitMs }) => longestWaitMs)),
       shortage: same.find(({ shortage }) => shortage !== undefined)?.shortage,
+      waitCause: same.find(({ waitCause }) => waitCause !== undefined)?.waitCause,
+      dialFailure: same.find(({ dialFailure }) => dialFailure !== undefined)?.dialFailure,
       ledger: {
         // The size applies to all workers together.
         limit: Math.max(...same.map(({ ledger }) => ledger.limit)),

@@ -13,6 +13,8 @@ export interface FixedFamily<Reading> extends MetricHead {
 /** A metric with labels that come up while the pooler runs. */
 interface FreeFamily<Reading> extends MetricHead {
   readonly heads: undefined;
+  /** Samples of 0 for labels that are known, so that rates see the first event. The same array for all readings of a kind. */
+  base(reading: Reading): readonly Sample[];
   read(reading: Reading): readonly Sample[];
 }
 
@@ -21,6 +23,7 @@ export type PoolerFamily<Reading> = FixedFamily<Reading> | FreeFamily<Reading>;
 type Counts = Readonly<Record<string, number>>;
 
 const secondMs = 1_000;
+const noSamples: readonly Sample[] = [];
 const oneHead: readonly SampleHead[] = [{ suffix: '', labels: Object.freeze({}) }];
 
 export class FamilyReaders<Table extends MetricTable> {
@@ -64,11 +67,20 @@ export class FamilyReaders<Table extends MetricTable> {
     };
   }
 
-  samples<R>(name: keyof Table & string, read: (of: R) => readonly Sample[]): PoolerFamily<R> {
-    return { ...headOf(this.#table, name), heads: undefined, read };
+  samples<R>(
+    name: keyof Table & string,
+    read: (of: R) => readonly Sample[],
+    base: (of: R) => readonly Sample[] = () => noSamples,
+  ): PoolerFamily<R> {
+    return { ...headOf(this.#table, name), heads: undefined, read, base };
   }
 }
 
 export function sample(labels: Readonly<Record<string, string>>, value: number): Sample {
   return { suffix: '', labels, value };
+}
+
+/** Distinguishes a sample from the others of its metric. */
+export function sampleKey({ suffix, labels }: SampleHead): string {
+  return `${suffix} ${Object.values(labels).join(' ')}`;
 }

@@ -1,7 +1,7 @@
 /** Sums the readings of several pools into those of one. */
 import type { Sample, SampleHead } from '../../observe/metric-family.js';
 import type { SampleGroup } from '../../observe/metric-text.js';
-import type { PoolerFamily } from './family-readers.js';
+import { type PoolerFamily, sampleKey } from './family-readers.js';
 
 interface Sum {
   readonly head: SampleHead;
@@ -15,6 +15,7 @@ export class FamilySums<Reading> {
   readonly #fixed: number[];
   /** Of a family whose heads come up while the pooler runs: by everything that distinguishes its samples. */
   readonly #free = new Map<string, Sum>();
+  readonly #bases = new Set<readonly Sample[]>();
   /** The last reading, in an array that is used again. */
   readonly #values: number[];
 
@@ -61,8 +62,12 @@ export class FamilySums<Reading> {
       this.#addFixed(this.#values, sign);
       return;
     }
-    for (const { suffix, labels, value } of family.read(reading))
-      this.#addFree(`${suffix} ${Object.values(labels).join(' ')}`, { suffix, labels }, sign * value);
+    const base = family.base(reading);
+    if (!this.#bases.has(base)) {
+      this.#bases.add(base);
+      for (const zero of base) this.#addFree(sampleKey(zero), zero, 0);
+    }
+    for (const one of family.read(reading)) this.#addFree(sampleKey(one), one, sign * one.value);
   }
 
   #addFixed(values: readonly number[], sign: 1 | -1): void {
@@ -74,9 +79,9 @@ export class FamilySums<Reading> {
     }
   }
 
-  #addFree(key: string, head: SampleHead, value: number): void {
+  #addFree(key: string, { suffix, labels }: SampleHead, value: number): void {
     const sum = this.#free.get(key);
-    if (sum === undefined) this.#free.set(key, { head, value });
+    if (sum === undefined) this.#free.set(key, { head: { suffix, labels }, value });
     else sum.value = this.#join(sum.value, value);
   }
 

@@ -66,6 +66,16 @@ export const poolMetricTable = {
     bad: 'Far above class_capacity for minutes.',
     action: 'Change reserved_ratio, or shorten transactions.',
   },
+  headgate_pooler_class_in_use: {
+    type: 'gauge',
+    unit: '{connection}',
+    labels: ['class'],
+    words: classes,
+    help: 'Server connections that statements (regular) and transactions (reserved) use.',
+    normal: 'Below 80 % of class_capacity.',
+    bad: 'Above 80 % of class_capacity for minutes, for many users.',
+    action: 'Raise fairShares.capacity if the server has room, or shorten transactions.',
+  },
   headgate_pooler_class_capacity: {
     type: 'gauge',
     unit: '{connection}',

@@ -1,5 +1,7 @@
 /** The metrics of the pooler, and what they are read from. */
 import { systemClock } from '../../runtime/system.js';
+import { ownErrorLabels } from '../clients/failure-words.js';
+import { swallowedKinds } from '../clients/relay/swallower.js';
 import { FamilyReaders, type PoolerFamily, sample } from './family-readers.js';
 import { poolMetricTable } from './pool-metric-table.js';
 import type { PoolReading } from './pool-reading.js';
@@ -8,6 +10,12 @@ import type { ProcessReading } from './process-reading.js';
 
 const secondMs = 1_000;
 const ofPool = new FamilyReaders(poolMetricTable);
+/** Classes of the errors that PostgreSQL tells clients, beside rare ones, which have a series once they have come. */
+const serverErrorClasses = '08 0A 22 23 25 26 28 34 3D 40 42 53 54 55 57 58 XX'.split(' ');
+const serverErrorBase = serverErrorClasses.map((word) => sample({ class: word }, 0));
+const ownErrorBase = ownErrorLabels.map((labels) => sample({ ...labels }, 0));
+const swallowedBase = swallowedKinds.map((what) => sample({ what }, 0));
+const noBase: typeof swallowedBase = [];
 const ofProcess = new FamilyReaders(processMetricTable);
 
 /** One series per pool, with the labels `database` and `user`. */
@@ -26,6 +34,10 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   ofPool.several('headgate_pooler_class_demand', ({ pool: { classes: of } }) => ({
     regular: of.regularInUse + of.regularWaiting,
     reserved: of.reservedInUse + of.reservedWaiting,
+  })),
+  ofPool.several('headgate_pooler_class_in_use', ({ pool: { classes: of } }) => ({
+    regular: of.regularLent,
+    reserved: of.reservedLent,
   })),
   ofPool.several('headgate_pooler_class_capacity', ({ pool }) => ({
     regular: Math.min(pool.limit, pool.classes.regularPart),
@@ -61,21 +73,28 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   ofPool.one('headgate_pooler_multiplexed_total', ({ pool }) => pool.tally.multiplexed),
   ofPool.one('headgate_pooler_multiplexed_again_total', ({ pool }) => pool.tally.multiplexedAgain),
   ofPool.one('headgate_pooler_multiplexed', ({ pool }) => pool.followers),
-  ofPool.samples('headgate_pooler_swallowed_total', ({ pool }) =>
-    Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
+  ofPool.samples(
+    'headgate_pooler_swallowed_total',
+    ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
+    ({ pool }) => (pool.plan.keepsSettings ? swallowedBase : noBase),
   ),
   ofPool.several('headgate_pooler_memory_limits_reached_total', ({ pool }) => pool.tally.limitsReached),
   ofPool.one('headgate_pooler_opened_total', ({ totals }) => totals.opened),
   ofPool.several('headgate_pooler_open_failures_total', ({ totals }) => totals.refillFailures),
   ofPool.several('headgate_pooler_discards_total', ({ totals }) => totals.discarded),
-  ofPool.samples('headgate_pooler_server_errors_total', ({ pool }) =>
-    Array.from(pool.tally.serverErrors, ([word, value]) => sample({ class: word }, value)),
+  ofPool.samples(
+    'headgate_pooler_server_errors_total',
+    ({ pool }) => Array.from(pool.tally.serverErrors, ([word, value]) => sample({ class: word }, value)),
+    () => serverErrorBase,
   ),
-  ofPool.samples('headgate_pooler_own_errors_total', ({ pool }) =>
-    Array.from(pool.tally.ownErrors, ([key, value]) => {
-      const [sqlClass = '', reason = ''] = key.split(' ');
-      return sample({ class: sqlClass, reason }, value);
-    }),
+  ofPool.samples(
+    'headgate_pooler_own_errors_total',
+    ({ pool }) =>
+      Array.from(pool.tally.ownErrors, ([key, value]) => {
+        const [sqlClass = '', reason = ''] = key.split(' ');
+        return sample({ class: sqlClass, reason }, value);
+      }),
+    () => ownErrorBase,
   ),
   ofPool.times('headgate_pooler_wait_seconds', ({ pool }) => pool.tally.waitTimes),
   ofPool.times('headgate_pooler_query_seconds', ({ pool }) => pool.tally.queryTimes),
@@ -94,6 +113,7 @@ export const processFamilies: readonly PoolerFamily<ProcessReading>[] = [
   ofProcess.one('headgate_pooler_client_limit', ({ clientLimit }) => clientLimit),
   ofProcess.one('headgate_pooler_login_clients', ({ loggingIn }) => loggingIn),
   ofProcess.one('headgate_pooler_console_clients', ({ consoles }) => consoles),
+  ofProcess.one('headgate_pooler_pools', ({ pools }) => pools),
   ofProcess.one('headgate_pooler_logins_total', ({ logins }) => logins.succeeded),
   ofProcess.several('headgate_pooler_login_failures_total', ({ logins }) => logins.failed),
   ofProcess.several('headgate_pooler_memory_bytes', ({ memory }) => ({

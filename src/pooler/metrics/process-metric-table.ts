@@ -66,6 +66,14 @@ export const processMetricTable = {
     help: 'Clients at the console.',
     normal: 'As many as people and exporters look at the console.',
   },
+  headgate_pooler_pools: {
+    type: 'gauge',
+    unit: '{pool}',
+    help: 'Pools that there are, one for each user and database; each worker has its own.',
+    normal: 'Follows the users that were there of late.',
+    bad: 'Grows while users do not.',
+    action: 'Lower pool_idle_timeout, or fairShares.inactiveTimeout.',
+  },
   headgate_pooler_logins_total: {
     type: 'counter',
     unit: '{client}',

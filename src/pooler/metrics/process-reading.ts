@@ -12,6 +12,8 @@ export interface ProcessReading {
   readonly clientLimit: number;
   readonly loggingIn: number;
   readonly consoles: number;
+  /** Pools of users and databases. */
+  readonly pools: number;
   readonly logins: LoginTally;
   readonly memory: NodeJS.MemoryUsage;
   readonly cpuMicros: number;

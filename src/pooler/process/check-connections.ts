@@ -1,8 +1,8 @@
 /** Logs in to every configured database as its pools would, and reads limits from the server. No connection is left open. */
 import type { PoolerConfig } from '../config/pooler-config.js';
 import { databaseFor, fallbackDatabase } from '../config/pooler-config.js';
-import { BackendRefusedError } from '../errors.js';
 import type { Backend } from '../servers/backend.js';
+import { adviceFor } from '../servers/dial-failure.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import { Opening } from '../servers/opening.js';
 import { askServer } from '../servers/server-question.js';
@@ -78,25 +78,4 @@ async function logIn(open: (opening: Opening) => Promise<Backend>, config: Poole
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     return { error, advice: adviceFor(error), facts: new Map() };
   }
-}
-
-const advices: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'No server listens there: look at the host and the port, and whether the server runs.',
-  ENOTFOUND: 'The name of the host is not known: look at its spelling and at DNS.',
-  ETIMEDOUT: 'Nothing answers there: look at firewalls, security groups and the address.',
-  ECONNRESET: 'The server hangs up: look at its log, and whether it speaks PostgreSQL and TLS on that port.',
-  '28P01': 'The password is wrong: look at databases.NAME.password, the user list or the server.',
-  '28000': 'The server does not let this user in: look at its pg_hba.conf.',
-  '3D000': 'There is no such database on the server: look at databases.NAME.dbname.',
-  '53300': 'The server has no connection left: its max_connections is used up.',
-  '57P03': 'The server is starting or in recovery: try again.',
-};
-
-function adviceFor(error: Error): string | undefined {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    const code = cause instanceof BackendRefusedError ? cause.sqlState : (cause as { code?: string }).code;
-    const advice = code === undefined ? undefined : advices[code];
-    if (advice !== undefined) return advice;
-  }
-  return undefined;
 }

@@ -177,7 +177,7 @@ export class ConsoleView implements PoolerView {
     const servers: Partial<Record<ServerState, number>> = {};
     for (const backend of pool.backends())
       count(servers, serverStateOf(backend, pool.plan.policy.checkAfterIdle));
-    const { pending, limit, live, closing, peak } = pool.stats();
+    const { pending, limit, live, closing, peak, waitCause } = pool.stats();
     if (pending > 0) servers.new = (servers.new ?? 0) + pending;
     return {
       database: pool.database,
@@ -190,6 +190,8 @@ export class ConsoleView implements PoolerView {
       servers,
       longestWaitMs,
       shortage: pool.shortage,
+      waitCause,
+      dialFailure: pool.dialFailure,
       ledger: { limit, pending, live, closing, peak },
       discarded: pool.totals().discarded,
     };

@@ -21,6 +21,7 @@ export function readProcess(pooler: PoolerState, version: string, loop: LoopDela
     clientLimit: pooler.config.limits.maxClientConn,
     loggingIn: pooler.visitors.size,
     consoles: pooler.consoles.size,
+    pools: pooler.pools.size,
     logins: pooler.logins,
     memory: process.memoryUsage(),
     cpuMicros: user + system,

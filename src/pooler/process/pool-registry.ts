@@ -103,6 +103,13 @@ export class PoolRegistry {
     for (const ofDatabase of this.#entries.values()) yield* ofDatabase.values();
   }
 
+  /** The number of pools. */
+  get size(): number {
+    let size = 0;
+    for (const ofDatabase of this.#entries.values()) size += ofDatabase.size;
+    return size;
+  }
+
   *pools(): IterableIterator<BackendPool> {
     for (const { pool } of this.entries()) yield pool;
   }

@@ -1,5 +1,4 @@
 /** Opens, closes and checks server connections for the engine. */
-import type { DialFailureCause } from '../../core/breaker.js';
 import type { ConnectionPool } from '../../core/connection-pool.js';
 import type { Dial, Dialer } from '../../core/dialer.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
@@ -7,11 +6,10 @@ import type { Waiter } from '../../core/waiters.js';
 import { asError } from '../../runtime/promise-dialer.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { terminate } from '../../wire/fixed-messages.js';
-import { SqlState } from '../../wire/sql-states.js';
-import { ServerAuthenticationError } from '../auth/errors.js';
 import { BackendRefusedError, TokenRefusedError } from '../errors.js';
 import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
+import { dialFailureCauseOf, isRateExceeded } from './dial-failure.js';
 import { Opening } from './opening.js';
 import { PlaceWaiter } from './place-waiter.js';
 
@@ -59,7 +57,7 @@ export class BackendDialer implements Dialer<Backend> {
         if (replication !== undefined && error instanceof BackendRefusedError && this.#refuse(waiter, error))
           if (this.#engine.dialAgain(dial)) return;
         if (isRateExceeded(error)) this.#engine.rateExceeded();
-        this.#engine.dialFailed(dial, error, causeOf(error));
+        this.#engine.dialFailed(dial, error, dialFailureCauseOf(error));
       },
     );
   }
@@ -135,14 +133,4 @@ class Checker extends Caretaker {
   override backendLost(error: Error): void {
     this.#answer(error);
   }
-}
-
-function isRateExceeded(error: Error): boolean {
-  return error instanceof BackendRefusedError && error.sqlState === SqlState.configurationLimitExceeded;
-}
-
-function causeOf(error: Error): DialFailureCause {
-  if (error instanceof ServerAuthenticationError && error.reason === 'token_unavailable')
-    return 'token_provider';
-  return isRateExceeded(error) ? 'rate_limit' : 'connection_open';
 }

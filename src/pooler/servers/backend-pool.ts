@@ -14,6 +14,7 @@ import { type BackendPoolPlan, cancellerOptions } from './backend-pool-plan.js';
 import { Canceller } from './canceller.js';
 import { ClassUsage } from './class-usage.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
+import { type DialFailure, dialFailureOf } from './dial-failure.js';
 import { type Engine, type EngineCounts, EngineGenerations } from './engine-generations.js';
 import { EngineNotes } from './engine-notes.js';
 import { Gathering } from './gathering.js';
@@ -273,6 +274,12 @@ export class BackendPool {
   get dialError(): Error | undefined {
     const { present } = this.#engines;
     return present.failedDials > 0 ? present.lastDialError : undefined;
+  }
+
+  /** The same for people. */
+  get dialFailure(): DialFailure | undefined {
+    const error = this.dialError;
+    return error && dialFailureOf(error);
   }
 
   /** True if anything could use a connection: connected clients or waiters. */

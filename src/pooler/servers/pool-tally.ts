@@ -7,12 +7,6 @@ const mostClasses = 100;
 /** Class for errors without an SQLSTATE, and for classes beyond the limit. */
 const otherClass = 'other';
 
-/** Errors of the pooler's own that alerts watch. They are reported from 0 on, so that an alert sees the first one. */
-const watchedErrors: readonly (readonly [string, number])[] = [
-  ['08 server_lost', 0],
-  ['53 query_wait_timeout', 0],
-];
-
 export class PoolTally {
   /** Clients that have logged in. */
   logins = 0;
@@ -45,7 +39,7 @@ export class PoolTally {
   /** Errors from servers that clients were told, by SQLSTATE class. */
   readonly serverErrors = new Map<string, number>();
   /** Errors that the pooler itself told clients, by SQLSTATE class and reason, separated by a space. */
-  readonly ownErrors = new Map(watchedErrors);
+  readonly ownErrors = new Map<string, number>();
 
   /** Statements that the pooler answered because the server would refuse them, by subject. */
   readonly swallowed = new Map<string, number>();

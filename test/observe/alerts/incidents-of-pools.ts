@@ -24,6 +24,7 @@ async function play(
   options: Partial<PromisePoolOptions<object>>,
   prepare: (stage: Stage) => Promise<unknown>,
   step: (stage: Stage, number: number) => Promise<unknown>,
+  intervalSeconds?: number,
 ): Promise<Recorded> {
   const registry = new Registry();
   const pool = new PromisePool<object>({ connect: async () => ({}), max: 10, warnAfter: 0, ...options });
@@ -37,7 +38,7 @@ async function play(
   }
   exposure.stop();
   void pool.drain({ deadline: 1 }).catch(() => {});
-  return recorded(texts);
+  return recorded(texts, intervalSeconds);
 }
 
 const reservoir = { reservoir: { targetReady: 8 }, startJitter: 0 };
@@ -59,6 +60,66 @@ export async function healthy(): Promise<Recorded> {
     told.retryScheduled('order', 1, 'retryable', 1);
     told.committed('order', 2, 3);
   });
+}
+
+/** A first fill that goes on as fast as its limiter allows, more than a second for each permit, while callers come. */
+export async function slowFill(): Promise<Recorded> {
+  let permits = 0;
+  const rateLimiter = {
+    take: () => {
+      if (permits === 0) return 50;
+      permits--;
+      return 0;
+    },
+  };
+  const opens = async ({ pool }: Stage, count: number): Promise<void> => {
+    const { rate_limit: heldBack } = pool.stats().totals.refillFailures;
+    await vi.waitFor(() => {
+      if (pool.stats().totals.refillFailures.rate_limit <= heldBack) throw new Error('not held back yet');
+    }, soon);
+    const { opened } = pool.stats().totals;
+    permits = count;
+    await vi.waitFor(() => {
+      if (pool.stats().totals.opened < opened + count) throw new Error('not opened yet');
+    }, soon);
+  };
+  return play(
+    { ...reservoir, rateLimiter },
+    async (stage) => {
+      const early = stage.pool.acquire({ timeout: '20s' });
+      await opens(stage, 4);
+      (await early).release();
+    },
+    (stage) => opens(stage, 1),
+  );
+}
+
+/** Every connection is replaced as soon as it was used, and waits for its permit for longer than it lives. */
+export async function shortLives(): Promise<Recorded> {
+  const permitAfterMs = 700;
+  let nextAt = 0;
+  const rateLimiter = {
+    take: (now: number) => {
+      if (now < nextAt) return nextAt - now;
+      nextAt = now + permitAfterMs;
+      return 0;
+    },
+  };
+  const options = { max: 1, maxLifetime: 1, maxLifetimeJitter: 0, rateLimiter };
+  const oneLife = async ({ pool }: Stage): Promise<void> => {
+    const { max_lifetime: ended } = pool.stats().totals.discarded;
+    const checkout = await pool.acquire({ timeout: '20s' });
+    setTimeout(() => checkout.release(), 5);
+    await vi.waitFor(() => {
+      if (pool.stats().totals.discarded.max_lifetime === ended) throw new Error('lives on');
+    }, soon);
+  };
+  // Two lives in two seconds.
+  const twoLives = async (stage: Stage) => {
+    await oneLife(stage);
+    await oneLife(stage);
+  };
+  return play(options, oneLife, twoLives, 2);
 }
 
 export async function databaseDown(): Promise<Recorded> {

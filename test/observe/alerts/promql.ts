@@ -116,7 +116,8 @@ class Parser {
       return inside;
     }
     if (/^\d/.test(first)) return () => Number(first);
-    if (first === 'sum' || first === 'max' || first === 'count') return this.#aggregate(first);
+    if (first === 'sum' || first === 'max' || first === 'min' || first === 'count')
+      return this.#aggregate(first);
     if (first === 'histogram_quantile') return this.#quantile();
     if (/^(?:rate|increase|min_over_time|max_over_time)$/.test(first) && this.#peek() === '(') {
       this.#take('(');
@@ -128,8 +129,9 @@ class Parser {
   }
 
   #aggregate(kind: string): Node {
+    const word = this.#peek();
     let names: readonly string[] = [];
-    if (this.#peek() === 'by') {
+    if (word === 'by' || word === 'without') {
       this.#take();
       names = this.#names();
     }
@@ -137,11 +139,11 @@ class Parser {
     return (at, data) => {
       const groups = new Map<string, { labels: Labels; value: number }>();
       for (const { labels, value } of vector(inside(at, data))) {
-        const own = pick(labels, (name) => names.includes(name));
+        const own = pick(labels, (name) => names.includes(name) === (word !== 'without'));
         const group = groups.get(keyOf(own));
         const one = kind === 'count' ? 1 : value;
         if (group === undefined) groups.set(keyOf(own), { labels: own, value: one });
-        else group.value = kind === 'max' ? Math.max(group.value, one) : group.value + one;
+        else group.value = joined(kind, group.value, one);
       }
       return [...groups.values()];
     };
@@ -214,6 +216,11 @@ function overTime(kind: string, range: RangeNode, windowSeconds: number): Node {
     });
 }
 
+function joined(kind: string, one: number, other: number): number {
+  if (kind === 'max') return Math.max(one, other);
+  return kind === 'min' ? Math.min(one, other) : one + other;
+}
+
 function quantile(part: number, buckets: readonly Sample[]): Sample[] {
   const groups = new Map<string, { labels: Labels; bounds: [number, number][] }>();
   for (const { labels, value } of buckets) {
@@ -243,6 +250,11 @@ function combine(operator: string, left: Node, right: Node, key: (labels: Labels
     if (typeof a === 'number')
       return vector(b).flatMap((each) => resultOf(operator, each, a, each.value, each.value));
     const others = new Map(b.map((each) => [key(each.labels), each]));
+    // Prometheus refuses these, and so the alert would never fire.
+    const isSetOperator = ['unless', 'and', 'or'].includes(operator);
+    const ofLeft = new Set(a.map(({ labels }) => key(labels)));
+    if (!isSetOperator && (others.size < b.length || ofLeft.size < a.length))
+      throw new Error(`${operator}: several series on one side match the same one on the other side`);
     if (operator === 'unless') return a.filter(({ labels }) => !others.has(key(labels)));
     if (operator === 'and') return a.filter(({ labels }) => others.has(key(labels)));
     if (operator === 'or') {

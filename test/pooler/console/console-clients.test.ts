@@ -240,7 +240,7 @@ describe.runIf(hasPsql)('psql', () => {
     const server = await startServer();
     expect((await psql(server, ['-Atc', 'SHOW LISTS'])).stdout).toContain('\nused_clients|3\n');
     expect((await psql(server, ['-Atc', 'SHOW POOLS;'])).stdout).toBe(
-      'app|alice|0|3|0|0|0|0|0|1|0|0|0|0|0|transaction||any|\n',
+      'app|alice|0|3|0|0|0|0|0|1|0|0|0|0|0|transaction||any|||||\n',
     );
     expect((await psql(server, ['-At', '-c', 'SHOW STATE', '-c', 'SHOW VERSION'])).stdout).toBe(
       'active|yes\npaused|no\nsuspended|no\nPgBouncer 1.26.1 (Headgate 0.1.0)\n',

@@ -78,7 +78,7 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['int4', 'maxwait maxwait_us'],
     ['text', 'pool_mode load_balance_hosts target_session_attrs'],
     // Headgate's own.
-    ['text', 'waits_for'],
+    ['text', 'waits_for wait_cause open_failure open_error_code open_error'],
   ],
   peer_pools: [['int4', 'peer_id cl_active_cancel_req cl_waiting_cancel_req sv_active_cancel sv_login']],
   lists: [

@@ -303,6 +303,8 @@ export function poolRecord(own: Partial<PoolRecord> = {}): PoolRecord {
     servers: {},
     longestWaitMs: 0,
     shortage: undefined,
+    waitCause: undefined,
+    dialFailure: undefined,
     ledger: { limit: 20, pending: 0, live: 0, closing: 0, peak: 0 },
     discarded: {},
     ...own,

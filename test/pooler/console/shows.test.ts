@@ -200,6 +200,8 @@ test('SHOW POOLS counts clients and servers by state; clients that want nothing 
       clients: { idle: 5, active: 3, waiting: 2, active_cancel_req: 1, waiting_cancel_req: 4 },
       servers: { active: 3, idle: 6, used: 7, tested: 8, new: 9, active_cancel: 10, being_canceled: 11 },
       longestWaitMs: 61_002.003,
+      waitCause: 'permit',
+      dialFailure: { cause: 'connection_open', code: '28P01', message: 'no' },
     }),
     poolRecord({ user: 'bob', hosts: 2 }),
   ];
@@ -224,6 +226,10 @@ test('SHOW POOLS counts clients and servers by state; clients that want nothing 
       load_balance_hosts: null,
       target_session_attrs: 'any',
       waits_for: null,
+      wait_cause: 'permit',
+      open_failure: 'connection_open',
+      open_error_code: '28P01',
+      open_error: 'no',
     },
     expect.objectContaining({ user: 'bob', cl_active: 0, maxwait: 0, load_balance_hosts: 'round-robin' }),
   ]);

@@ -330,6 +330,9 @@ test('what is swallowed is counted under one word in the log, in the metrics and
   expect(rows.find(({ database }) => database === 'postgres')).toMatchObject({ total_swallowed_count: '3' });
   const metrics = await (await fetch(`http://127.0.0.1:${pooler.pooler.metricsPort}/metrics`)).text();
   expect(metrics).toMatch(/headgate_pooler_swallowed_total\{[^}]*what="statement_timeout"[^}]*\} 2/);
+  // What has not come is there at 0, so that rates see the first one.
+  for (const what of ['role', 'lock table', 'bytea_output'])
+    expect(metrics).toMatch(new RegExp(`headgate_pooler_swallowed_total\\{[^}]*what="${what}"[^}]*\\} 0`));
 });
 
 test('with keepSettings off, and for a server that is not DSQL, everything goes to the server', async () => {

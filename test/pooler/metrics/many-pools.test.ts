@@ -53,6 +53,7 @@ test('metrics of thousands of users have the series of 200 and one of all others
   expect(of.value('headgate_pooler_query_seconds_bucket', { ...others, le: '0.0005' })).toBe(0);
   expect(of.value('headgate_pooler_query_seconds_sum', others)).toBeCloseTo(sum / 1_000);
   expect(of.value('headgate_pooler_server_errors_total', { ...others, class: '22' })).toBe(users - most);
+  expect(of.value('headgate_pooler_server_errors_total', { ...others, class: '53' })).toBe(0);
   const few = textOf(await new PoolSeries().read(pools.slice(0, most + 1), most, reading));
   expect(of.lines.length).toBe(parseMetrics(few).lines.length);
   expect(text.length).toBeLessThan(1.05 * few.length);

@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { timeBounds } from '../../../src/observe/time-histogram.js';
+import { ownErrorReasons } from '../../../src/pooler/clients/failure-words.js';
 import { hostFamilies } from '../../../src/pooler/metrics/host-families.js';
 import { poolFamilies, processFamilies } from '../../../src/pooler/metrics/pooler-families.js';
 import { shareFamilies } from '../../../src/pooler/metrics/share-families.js';
@@ -135,7 +136,12 @@ test('GET /metrics has every metric that there is, each with its kind and a sent
   await client.query('select 1');
   await client.query('select 1/0').catch(() => {});
   const { types, helps, lines, value } = await scrape(metricsPort);
-  expect(value('headgate_pooler_own_errors_total', { class: '08', reason: 'server_lost' })).toBe(0);
+  const ownErrors = lines.filter(({ name }) => name === 'headgate_pooler_own_errors_total');
+  expect(ownErrors.map(({ labels }) => labels['reason']).sort()).toEqual([...ownErrorReasons].sort());
+  expect(ownErrors.every(({ value: count }) => count === 0)).toBe(true);
+  expect(value('headgate_pooler_server_errors_total', { class: '22' })).toBe(1);
+  for (const word of ['23', '40', '42', '53', '57', '58', 'XX'])
+    expect(value('headgate_pooler_server_errors_total', { class: word })).toBe(0);
   const all = [...processFamilies, ...poolFamilies, ...shareFamilies, ...hostFamilies];
   // Nothing was swallowed.
   const isUnseen = /^headgate_pooler_swallowed_total$/;
@@ -217,6 +223,9 @@ test('GET /metrics tells clients that wait from those that are idle, active and 
   expect(of.value('headgate_pooler_longest_wait_seconds')).toBeGreaterThan(0);
   expect(of.value('headgate_pooler_class_demand', { class: 'regular' })).toBe(1);
   expect(of.value('headgate_pooler_class_demand', { class: 'reserved' })).toBe(2);
+  const inUse = (word: string) => of.value('headgate_pooler_class_in_use', { class: word });
+  expect([inUse('regular'), inUse('reserved')]).toEqual([0, 2]);
+  expect(of.value('headgate_pooler_pools')).toBe(1);
   expect(of.value('headgate_pooler_class_waits_total', { class: 'regular' })).toBeGreaterThan(0);
   expect(of.value('headgate_pooler_class_capacity', { class: 'reserved' })).toBeLessThanOrEqual(2);
   expect(of.value('headgate_pooler_waiting_for_permit')).toBe(0);

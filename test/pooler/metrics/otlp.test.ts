@@ -209,7 +209,9 @@ test('headers that can not be read are refused without being repeated', () => {
 
 test("OpenTelemetry's own variables are honoured, those for metrics first", () => {
   const texts = (environment: Record<string, string>) =>
-    Object.fromEntries(Array.from(otelVariables(environment), ([option, { text }]) => [option, text]));
+    Object.fromEntries(
+      Array.from(otelVariables(environment).otherVariables, ([option, { text }]) => [option, text]),
+    );
   expect(
     texts({
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318/',
@@ -234,4 +236,32 @@ test("OpenTelemetry's own variables are honoured, those for metrics first", () =
     otlp_endpoint: 'http://m/x',
     otlp_headers: 'c=d',
   });
+});
+
+test("metrics are not exported where OpenTelemetry's variables switch that off", () => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318' };
+  const exports = (environment: Record<string, string>) =>
+    otelVariables({ ...endpoint, ...environment }).otherVariables.has('otlp_endpoint');
+  expect(exports({})).toBe(true);
+  expect(exports({ OTEL_SDK_DISABLED: 'TRUE' })).toBe(false);
+  expect(exports({ OTEL_SDK_DISABLED: 'false' })).toBe(true);
+  expect(exports({ OTEL_METRICS_EXPORTER: 'none' })).toBe(false);
+  expect(exports({ OTEL_METRICS_EXPORTER: 'prometheus' })).toBe(false);
+  expect(exports({ OTEL_METRICS_EXPORTER: 'console, otlp' })).toBe(true);
+});
+
+test('a collector that is to be asked by grpc gets nothing, and serve says once what is needed', () => {
+  const of = (environment: Record<string, string>) => {
+    const { otherVariables, warnings } = otelVariables(environment);
+    return [otherVariables.has('otlp_endpoint'), warnings.length];
+  };
+  const base = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4317' };
+  expect(of({ ...base, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toEqual([false, 1]);
+  expect(of(base)).toEqual([false, 1]);
+  expect(of({ ...base, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' })).toEqual([true, 0]);
+  const forMetrics = { OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json' };
+  expect(of({ ...base, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', ...forMetrics })).toEqual([true, 0]);
+  expect(of({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toEqual([false, 0]);
+  const [warning] = otelVariables({ ...base, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).warnings;
+  expect(warning).toMatch(/OTEL_EXPORTER_OTLP_ENDPOINT.*grpc.*http\/protobuf or http\/json/);
 });

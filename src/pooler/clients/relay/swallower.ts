@@ -60,6 +60,15 @@ const localOutside: ErrorFields = {
 };
 const anyLevel = 'repeatable read';
 
+/** What a swallowed statement can be about, as metrics name it. */
+export const swallowedKinds: readonly string[] = [
+  ...refusedSettings.keys(),
+  'lock table',
+  'role',
+  'session characteristics',
+  'transaction',
+];
+
 export class Swallower {
   readonly #parts: SwallowerParts;
   /** Values by name that the statements of the present text will set. */
