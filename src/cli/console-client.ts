@@ -1,4 +1,5 @@
 /** The console of a pooler, Headgate's or PgBouncer's, over the wire: SHOW commands as rows of texts. */
+import { Socket } from 'node:net';
 import { HeadgateError } from '../kernel/errors.js';
 import { UsageError } from './usage-error.js';
 
@@ -28,6 +29,10 @@ interface WireClient {
 }
 
 const connectTimeoutMs = 10_000;
+/** A pooler that is stopped or unreachable answers nothing; no SHOW command takes so long. */
+const answerTimeoutMs = 10_000;
+/** For the farewell; then the socket is closed without one. */
+const endTimeoutMs = 500;
 /** Databases that are the console, here and in PgBouncer. */
 const consoleNames = ['headgate', 'pgbouncer'];
 
@@ -47,13 +52,17 @@ export function consoleUrl(given: string): string {
   return url.href;
 }
 
-export async function connectConsole(url: string): Promise<ConsoleClient> {
+/** `signal` ends a connect that is under way. */
+export async function connectConsole(url: string, signal?: AbortSignal): Promise<ConsoleClient> {
   const { default: pg } = await import('pg').catch((error: unknown) => {
     throw new ConsoleError('The package pg is needed for this. Install it: npm install pg', error);
   });
+  const socket = new Socket();
   const client = new pg.Client({
     connectionString: url,
+    stream: () => socket,
     connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: answerTimeoutMs,
     application_name: 'headgate',
   }) as unknown as WireClient;
   let lost: Error | undefined;
@@ -61,10 +70,15 @@ export async function connectConsole(url: string): Promise<ConsoleClient> {
     lost = error;
   });
   const { host } = new URL(url);
+  const abort = (): unknown => socket.destroy();
+  signal?.addEventListener('abort', abort);
   try {
     await client.connect();
   } catch (error) {
+    socket.destroy();
     throw new ConsoleError(`The console at ${host} can't be reached: ${textOf(error)}`, error);
+  } finally {
+    signal?.removeEventListener('abort', abort);
   }
   const missing = new Set<string>();
   return {
@@ -85,7 +99,11 @@ export async function connectConsole(url: string): Promise<ConsoleClient> {
         throw new ConsoleError(`SHOW ${what} at ${host} failed: ${textOf(error)}`, error);
       }
     },
-    end: () => client.end().catch(() => {}),
+    async end() {
+      const timer = setTimeout(() => socket.destroy(), endTimeoutMs);
+      await client.end().catch(() => {});
+      clearTimeout(timer);
+    },
   };
 }
 

@@ -72,7 +72,8 @@ export class MigrationReporter {
   }
 
   #show(text: string): void {
-    if (this.#terminal.showsProgress && !this.#isJson) this.#terminal.err(`\r${text.slice(0, 110)}\u001B[K`);
+    if (!this.#terminal.showsProgress || this.#isJson) return;
+    this.#terminal.err(`\r${text.slice(0, (this.#terminal.columns || 80) - 1)}\u001B[K`);
   }
 }
 

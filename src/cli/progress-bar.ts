@@ -1,7 +1,8 @@
 /** A bar on standard error while something takes long, gone without a trace when it is over. */
 import type { Terminal } from './terminal.js';
 
-const width = 30;
+const widest = 30;
+const usualColumns = 80;
 const firstShownAfterMs = 400;
 const everyMs = 100;
 
@@ -25,9 +26,13 @@ export class ProgressBar {
     this.#nextAt = this.#now() + everyMs;
     this.#isShown = true;
     const within = Math.min(1, Math.max(0, part));
+    const text = ` ${String(Math.round(within * 100)).padStart(3)} % ${this.#label}`;
+    // A line that goes on in the next row could not be written over. In the last column some terminals go on.
+    const room = (this.#terminal.columns || usualColumns) - 1;
+    const width = Math.max(0, Math.min(widest, room - text.length));
     const filled = Math.round(within * width);
     const bar = '█'.repeat(filled) + '░'.repeat(width - filled);
-    this.#terminal.err(`\r${bar} ${String(Math.round(within * 100)).padStart(3)} % ${this.#label}\u001B[K`);
+    this.#terminal.err(`\r${(bar + text).slice(0, room)}\u001B[K`);
   }
 
   end(): void {

@@ -10,8 +10,10 @@ export interface Terminal {
   /** Texts for standard error that could not be written. */
   readonly lost?: number;
   readonly hasColours: boolean;
-  /** Standard error is a terminal, so that a progress bar makes sense. */
+  /** Standard error is a terminal that can write over a line. */
   readonly showsProgress: boolean;
+  /** How wide standard error is; undefined where it is no terminal. */
+  readonly columns?: number | undefined;
 }
 
 export function systemTerminal(): Terminal {
@@ -30,6 +32,9 @@ export function systemTerminal(): Terminal {
       return err.lost;
     },
     hasColours: process.stdout.isTTY === true && process.stdout.hasColors() && !process.env['NO_COLOR'],
-    showsProgress: process.stderr.isTTY === true,
+    showsProgress: process.stderr.isTTY === true && process.env['TERM'] !== 'dumb',
+    get columns() {
+      return process.stderr.columns;
+    },
   };
 }

@@ -66,7 +66,7 @@ export class PageServer {
     for (const watch of this.#watches.values()) watch.close();
   }
 
-  /** Another source beside those that there are. */
+  /** Another source beside those that there are. Its id must be new: nobody else closes its watch. */
   add(id: string, source: Source, events: EventLog): void {
     const watch = new Watch({ id, source, events, audit: () => this.#audit.latest });
     this.#watches.set(id, watch);
@@ -153,12 +153,13 @@ export class PageServer {
   }
 
   #describe({ role, session }: Asker): SessionAnswer {
-    return {
-      role,
-      who: whoIs({ role, session }),
-      csrf: session?.csrf ?? '',
-      subjects: Array.from(this.#watches.values(), ({ id, source: { name, kind } }) => ({ id, name, kind })),
-    };
+    const named = new Map<string, number>();
+    const subjects = Array.from(this.#watches.values(), ({ id, source: { name, kind } }) => {
+      const nth = (named.get(`${kind} ${name}`) ?? 0) + 1;
+      named.set(`${kind} ${name}`, nth);
+      return { id, name: nth === 1 ? name : `${name} (${nth})`, kind };
+    });
+    return { role, who: whoIs({ role, session }), csrf: session?.csrf ?? '', subjects };
   }
 
   /** A request that changes something must be meant: a cookie alone can be sent along by the page of another site. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { ProgressBar } from '../../src/cli/progress-bar.js';
 
-function bar(showsProgress: boolean) {
+function bar(showsProgress: boolean, columns?: number) {
   const written: string[] = [];
   const clock = { now: 0 };
   const terminal = {
@@ -10,6 +10,7 @@ function bar(showsProgress: boolean) {
     err: (text: string) => void written.push(text),
     hasColours: false,
     showsProgress,
+    columns,
   };
   return { written, clock, bar: new ProgressBar(terminal, 'of 5 runs', () => clock.now) };
 }
@@ -35,4 +36,15 @@ test('Nobody who does not watch gets a bar', () => {
   for (clock.now = 0; clock.now <= 5_000; clock.now += 50) hidden.update(clock.now / 5_000);
   hidden.end();
   expect(written).toEqual([]);
+});
+
+test('A bar in a narrow terminal stays in one row, and ends where the label fits no more', () => {
+  for (const columns of [80, 40, 20, 8]) {
+    const { written, bar: narrow, clock } = bar(true, columns);
+    clock.now = 1_000;
+    narrow.update(0.5);
+    const [text = ''] = written.map((line) => line.slice('\r'.length, -'\u001B[K'.length));
+    expect(text.length).toBeLessThan(columns);
+    if (columns >= 20) expect(text).toContain(' 50 % of 5 runs');
+  }
 });

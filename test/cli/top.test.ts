@@ -1,17 +1,12 @@
-// `headgate top`: its views, keys and tables by themselves, and the whole in a terminal in front of a pooler.
-import { spawn, spawnSync } from 'node:child_process';
+// The views, keys and tables of `headgate top`, and what `--once` prints.
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import {
-  firstState,
-  keyLines,
-  pressKey,
-  rowsToShow,
-  tableLines,
-  timeText,
-  topViews,
-} from '../../src/cli/top-view.js';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { firstState, keyLines, pressKey, scrollToChosen, type TopState } from '../../src/cli/top-state.js';
+import { rowsToShow, tableLines, timeText } from '../../src/cli/top-table.js';
+import { topViews } from '../../src/cli/top-views.js';
 import { shows } from '../../src/pooler/console/shows.js';
 import { startTestPooler } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
@@ -19,7 +14,6 @@ import { type TestDatabase, withDatabase } from '../support/postgres.js';
 const root = join(import.meta.dirname, '../..');
 const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: { headgate: string } };
 const program = join(root, bin.headgate);
-const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
 let db: TestDatabase;
 
@@ -43,42 +37,97 @@ test.each(topViews)(
   },
 );
 
+/** As if the terminal had room for `room` rows. */
+function press(
+  state: TopState,
+  keys: readonly string[],
+  all: readonly (typeof rows)[number][] = rows,
+  room = 20,
+): TopState {
+  return keys.reduce((now, key) => {
+    const table = { rows: rowsToShow(now, all), room };
+    const pressed = pressKey(now, key, table);
+    return scrollToChosen(pressed, { rows: rowsToShow(pressed, all), room });
+  }, state);
+}
+
 test('The view of top is sorted by numbers as numbers, filtered by words, and turned around by keys', () => {
   let state = firstState();
   const users = () => rowsToShow(state, rows).map(({ user, database }) => `${user}@${database}`);
   expect(users()).toEqual(['bob@app', 'ann@app', 'ann@web']);
-  state = pressKey(state, 'r', rows);
+  state = press(state, ['r']);
   expect(users()).toEqual(['ann@web', 'ann@app', 'bob@app']);
-  for (const key of ['/', 'a', 'n', 'n', ' ', 'w', '\r']) state = pressKey(state, key, rows);
+  state = press(state, ['/', 'a', 'n', 'n', ' ', 'w', 'return']);
   expect(users()).toEqual(['ann@web']);
-  state = pressKey(state, '\x1b', rows);
+  state = press(state, ['escape']);
   expect(users()).toHaveLength(3);
-  state = pressKey(state, '>', rows);
+  state = press(state, ['>']);
   expect(state.sortedBy).toBe('sv_active');
 });
 
+test('The filter of top takes letters of any script, and loses one letter at a time', () => {
+  const state = press(firstState(), ['/', 'j', 'ü', 'r', '語', '😀', 'up', 'pageup']);
+  expect(state.filter).toBe('jür語😀');
+  expect(press(state, ['backspace']).filter).toBe('jür語');
+  expect(press(state, ['backspace', 'backspace', 'ctrl-c'])).toMatchObject({ filter: '', isTyping: false });
+});
+
 test('The view of top leads from a pool to what runs there, and to another view by its key', () => {
-  let state = pressKey(firstState(), '\x1b[B', rowsToShow(firstState(), rows));
-  state = pressKey(state, '\r', rowsToShow(state, rows));
+  const state = press(firstState(), ['down', 'return']);
   expect([state.view.title, state.filter]).toEqual(['running', 'app ann']);
-  expect(pressKey(state, 'u', []).view.title).toBe('queries');
-  expect(pressKey(state, 'q', []).isOver).toBe(true);
+  expect(press(state, ['u'], []).view.title).toBe('queries');
+  expect(press(state, ['q'], []).isOver).toBe(true);
+  expect(press(state, ['ctrl-c'], []).isOver).toBe(true);
 });
 
 test('The view of top shows its keys at ?, all of them, and the table again at the next key', () => {
-  const asked = pressKey(firstState(), '?', rows);
+  const asked = press(firstState(), ['?']);
   expect(asked.showsKeys).toBe(true);
   for (const { key, title } of topViews)
     expect(keyLines()).toContainEqual(expect.stringMatching(new RegExp(`^${key} +${title}$`)));
-  const back = pressKey(asked, 'u', rows);
+  const back = press(asked, ['u']);
   expect([back.showsKeys, back.view.title]).toEqual([false, 'pools']);
-  expect(pressKey(asked, 'q', rows).isOver).toBe(true);
+  expect(press(asked, ['q']).isOver).toBe(true);
+});
+
+test('The view of top scrolls, so that the chosen row is always on the screen', () => {
+  const keys = ['up', 'down', 'pageup', 'pagedown', 'home', 'end', 'r'];
+  const moves = fc.array(
+    fc.record({ key: fc.constantFrom(...keys), count: fc.nat(60), room: fc.integer({ min: 1, max: 30 }) }),
+  );
+  fc.assert(
+    fc.property(moves, (presses) => {
+      let state = firstState();
+      for (const { key, count, room } of presses) {
+        const many = Array.from({ length: count }, (_, n) => ({ ...rows[0], user: `u${n}` })) as typeof rows;
+        state = press(state, [key], many, room);
+        const shown = tableLines(state, rowsToShow(state, many), { width: 80, room }).length - 1;
+        expect(shown).toBe(Math.min(count, room));
+        expect(state.chosen).toBeLessThan(Math.max(1, count));
+        expect(state.chosen - state.firstRow).toBeGreaterThanOrEqual(0);
+        expect(state.chosen - state.firstRow).toBeLessThan(Math.max(1, shown));
+      }
+    }),
+  );
+});
+
+test('PageDown, PageUp, Home and End of top choose a row a screen further, or the first and the last', () => {
+  const many = Array.from({ length: 50 }, () => rows[0]) as typeof rows;
+  const chosen = (...keys: string[]) => {
+    const { chosen: row, firstRow } = press(firstState(), keys, many, 10);
+    return [row, firstRow];
+  };
+  expect(chosen('pagedown')).toEqual([10, 1]);
+  expect(chosen('end')).toEqual([49, 40]);
+  expect(chosen('end', 'pageup')).toEqual([39, 39]);
+  expect(chosen('end', 'up')).toEqual([48, 40]);
+  expect(chosen('end', 'home')).toEqual([0, 0]);
 });
 
 test('The view of top has a table that fits, and nothing in it that a terminal would take for an order', () => {
-  const nasty = [{ ...rows[0], user: 'a\x1b[31mb\nc' }];
-  expect(tableLines(firstState(), nasty as never).join('')).not.toMatch(/\p{Cc}/u);
-  const lines = tableLines(firstState(), rows, { width: 30, height: 2 });
+  const nasty = [{ ...rows[0], user: 'a\x1b[31mb\nc\u202Ed' }];
+  expect(tableLines(firstState(), nasty as never).join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  const lines = tableLines(firstState(), rows, { width: 30, room: 1 });
   expect(lines).toHaveLength(2);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(30);
   expect([timeText(5), timeText(1_500), timeText(2_000_000), timeText(61_000_000)]).toEqual([
@@ -105,30 +154,3 @@ test('headgate top --once prints a view of a running pooler as plain text', asyn
   expect(out).toMatch(new RegExp(`1\\s+0\\s+1\\s.*${db.database}\\s+${db.user}\\s+select \\? as answer`));
   expect(out).not.toContain('\x1b');
 });
-
-test.skipIf(!hasTmux)(
-  'headgate top is live in a terminal: keys choose views, filter and end it',
-  async () => {
-    const pooler = await startTestPooler(db, withConsole);
-    const client = await pooler.connect();
-    await client.query('select 42 as answer');
-    const name = `headgate-top-${process.pid}`;
-    const tmux = (...args: string[]) => spawnSync('tmux', ['-L', name, ...args], { encoding: 'utf8' }).stdout;
-    const command = `${process.execPath} ${program} top --url postgres://console@127.0.0.1:${pooler.port} --interval 200ms; sleep 600`;
-    tmux('-f', '/dev/null', 'new-session', '-d', '-x', '150', '-y', '20', command);
-    onTestFinished(() => void tmux('kill-server'));
-    const screen = () => tmux('capture-pane', '-p');
-    const soon = { timeout: 30_000, interval: 100 };
-    await vi.waitFor(() => expect(screen()).toContain(db.database), soon);
-    expect(screen()).toContain('[pools]');
-    tmux('send-keys', 'u');
-    await vi.waitFor(() => expect(screen()).toContain('select ? as answer'), soon);
-    await client.query('select 43 as answer');
-    await vi.waitFor(() => expect(screen()).toMatch(/ 2 +0 +2 .*select \? as answer/), soon);
-    tmux('send-keys', '/', 'n', 'o', 'n', 'e');
-    await vi.waitFor(() => expect(screen()).toContain('filter: none_'), soon);
-    expect(screen()).not.toContain('select ? as answer');
-    tmux('send-keys', 'Enter', 'q');
-    await vi.waitFor(() => expect(screen()).not.toContain('filter'), soon);
-  },
-);

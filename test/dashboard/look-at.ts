@@ -2,8 +2,11 @@
 import type { Frame, Snapshot } from '../../src/dashboard/snapshot.js';
 
 /** What a page that is opened now is sent first. */
-export async function lookAt(base: string, password: string): Promise<Snapshot> {
-  const response = await fetch(`${base}/api/live`, { headers: { authorization: `Bearer ${password}` } });
+export async function lookAt(base: string, password: string, subject?: string): Promise<Snapshot> {
+  const which = subject === undefined ? '' : `?subject=${encodeURIComponent(subject)}`;
+  const response = await fetch(`${base}/api/live${which}`, {
+    headers: { authorization: `Bearer ${password}` },
+  });
   let text = '';
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     text += Buffer.from(chunk).toString();

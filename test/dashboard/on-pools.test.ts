@@ -1,7 +1,9 @@
 // `dashboard()`: the page for pools inside a program, on real connections.
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { SessionAnswer } from '../../src/dashboard/snapshot.js';
 import { type DashboardAction, type DashboardOptions, dashboard } from '../../src/dashboard.js';
 import { Pool } from '../../src/index.js';
+import { startTestPooler } from '../support/pooler.js';
 import { withDatabase } from '../support/postgres.js';
 import { lookAt } from './look-at.js';
 
@@ -143,4 +145,31 @@ test('metrics are beside the page, and a name that is not of this machine is ref
     });
   expect(await statusFor('evil.example')).toBe(421);
   expect(await statusFor('pools.example:9128')).toBe(200);
+});
+
+test('Two pools of one name are two subjects, each with its own numbers, of a dashboard and beside a pooler', async () => {
+  const db = await withDatabase();
+  onTestFinished(() => db.drop());
+  const { host, port, user, password: secret, database } = db;
+  const pools = [2, 3].map(
+    (max) => new Pool({ host, port, user, password: secret, database, name: 'same', max }),
+  );
+  onTestFinished(async () => void (await Promise.all(pools.map((pool) => pool.end()))));
+  const page = await dashboard(pools, { password });
+  onTestFinished(() => page.close());
+  const pooler = await startTestPooler(db, {
+    observability: { metricsListen: '127.0.0.1:0', pagePassword: password },
+  });
+  for (const pool of pools) pooler.pooler.showPool(pool);
+  for (const at of [page.port, pooler.pooler.metricsPort]) {
+    const base = `http://127.0.0.1:${at}`;
+    const session = (await (await fetch(`${base}/api/session`, { headers })).json()) as SessionAnswer;
+    const subjects = session.subjects.filter(({ kind }) => kind === 'pool');
+    expect(subjects.map(({ name }) => name)).toEqual(['same', 'same (2)']);
+    for (const [i, { id }] of subjects.entries())
+      await vi.waitFor(async () => {
+        const { budgets } = await lookAt(base, password, id);
+        expect(budgets[0]?.capacity).toBe(i + 2);
+      }, soon);
+  }
 });

@@ -35,6 +35,7 @@ export interface PoolerPageParts extends PoolerSourceParts {
 export class PoolerPage {
   readonly #server: PageServer;
   readonly #log: PoolerLog;
+  #shownPools = 0;
 
   /** Throws a `ServingError` for passwords that are easy to guess. */
   constructor(parts: PoolerPageParts) {
@@ -58,7 +59,8 @@ export class PoolerPage {
   /** Shows a pool of the program that runs the pooler. */
   show(pool: ShownPool): void {
     const events = new EventLog();
-    this.#server.add(`pool ${pool.name}`, new PoolSource(pool, events, headgateVersion), events);
+    // Pools may have one name.
+    this.#server.add(`pool-${++this.#shownPools}`, new PoolSource(pool, events, headgateVersion), events);
   }
 
   answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -58,6 +58,7 @@ async function headgate(args: readonly string[], showsProgress = false): Promise
     },
     hasColours: false,
     showsProgress,
+    columns: 120,
   });
   return { code, ...said };
 }
