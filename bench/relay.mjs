@@ -5,6 +5,9 @@
 // is how much code and how many objects a query touches. So it is timed twice, in a loop, and each time after three megabytes of
 // something else were read. Several builds are compared in one process, in turns; `FOLDER+stats` is a build with statistics of statements. The same build twice differs by up to a
 // fifth, as its code and its objects come to lie elsewhere: run it several times.
+//
+// `many texts` are as many different statements in turns. In `shared`, all clients ask in one round of the event loop, their statements are sent four to a connection, and
+// the answers of each connection come together.
 import { resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -13,6 +16,8 @@ const poolSize = 20;
 const otherBytes = 3 * 1_048_576;
 const coldQueries = 2_000;
 const warmQueries = 200_000;
+/** On a busy machine the process often loses its core: the quickest rounds tell the cost. */
+const warmRounds = 200;
 
 /** No limit of memory is met here. */
 const ample = 1 << 30;
@@ -27,9 +32,17 @@ const bounds = {
 const builds = process.argv.slice(2);
 if (builds.length === 0) builds.push(fileURLToPath(new URL('../dist', import.meta.url)));
 
-/** Protocols that `pgbench -S` speaks. */
-const protocols = /** @type {const} */ (['simple', 'extended', 'prepared']);
+/** Protocols that `pgbench -S` speaks; `many texts` is the first with other statements in between. */
+const protocols = /** @type {const} */ (['simple', 'many texts', 'extended', 'prepared']);
 /** @typedef {typeof protocols[number]} Protocol */
+const manyTexts = 50;
+const depth = 4;
+/** Clients in a round, and whether their statements share connections. */
+const plans = [
+  { clients: 16, isShared: false },
+  { clients: 64, isShared: false },
+  { clients: 64, isShared: true },
+];
 
 const other = new Uint8Array(otherBytes);
 let checksum = 0;
@@ -59,6 +72,9 @@ class Pooler {
   servers = [];
   messages;
   #turn;
+  /** By the receiver of the server's answers. */
+  #clientOf = new Map();
+  #asked = 0;
 
   /**
    * @param {string} build
@@ -73,9 +89,9 @@ class Pooler {
 
   /**
    * @param {string} build
-   * @param {number} clients
+   * @param {typeof plans[number]} plan
    */
-  static async make(build, clients) {
+  static async make(build, { clients, isShared }) {
     /** @param {string} file */
     const load = (file) => import(pathToFileURL(resolve(build.replace(/\+stats$/, ''), file)).href);
     const { BackendPool } = await load('pooler/servers/backend-pool.js');
@@ -99,6 +115,7 @@ class Pooler {
       policy: readPolicy(new OptionReader({ max: poolSize }), false),
       open: async () => {
         const parts = {
+          id: pooler.servers.length,
           transport: new Sink(),
           dial: {},
           statements: new ServerStatements(200, ample),
@@ -123,6 +140,7 @@ class Pooler {
       mostStatementBytes: ample,
       mostParameterBytes: ample,
       defersBegin: true,
+      multiplex: isShared ? { depth, sharesWrites: false, longestMs: 1e9 } : undefined,
       reservedRatio: 0.2,
       shortage: () => undefined,
     });
@@ -157,6 +175,7 @@ class Pooler {
           },
         }),
       );
+    for (const client of pooler.clients) pooler.#clientOf.set(client.answers, client);
     await pooler.#openAll();
     return pooler;
   }
@@ -166,9 +185,9 @@ class Pooler {
     const { simple, prepare, prepared } = this.messages;
     // A server prepares a statement anew for a client that has prepared it later: by then it has been there for all of them.
     const rounds = [simple, prepare, ...new Array(2 * this.clients.length).fill(prepared)];
-    for (const { ask } of rounds) {
+    for (const { asks } of rounds) {
       this.clients.push(this.clients.shift());
-      for (const client of this.clients) this.#deliver(client, ask);
+      for (const client of this.clients) this.#deliver(client, asks[0]);
       while (this.#isBusy()) {
         await new Promise((done) => setImmediate(done));
         this.settle();
@@ -177,7 +196,7 @@ class Pooler {
   }
 
   #isBusy() {
-    return this.clients.some((client) => client.backend !== undefined || client.isWaiting);
+    return !this.clients.every(isFree);
   }
 
   /** All that is owed is answered, one message after the other. */
@@ -188,9 +207,13 @@ class Pooler {
 
   /** All ask who do not wait. @param {Protocol} protocol */
   begin(protocol) {
-    for (const client of this.clients)
-      if (client.backend === undefined && !client.isWaiting)
-        this.#deliver(client, this.messages[protocol].ask);
+    for (const client of this.clients) if (isFree(client)) this.#deliver(client, this.#nextAsk(protocol));
+  }
+
+  /** @param {Protocol} protocol */
+  #nextAsk(protocol) {
+    const { asks } = this.messages[protocol];
+    return asks[this.#asked++ % asks.length];
   }
 
   /**
@@ -200,13 +223,32 @@ class Pooler {
    * @param {(receiver: any, bytes: Buffer) => void} deliver
    */
   query(protocol, number, deliver = (receiver, bytes) => this.#deliver(receiver, bytes)) {
-    const { ask, answer } = this.messages[protocol];
+    const { answer } = this.messages[protocol];
     const busy = Math.min(this.servers.length, this.clients.length);
     let server = this.servers[number % busy];
     while (server.user === undefined) server = this.servers[++number % this.servers.length];
-    const client = server.user;
+    const client = this.#clientOf.get(server.user);
     deliver(server, answer);
-    deliver(client, ask);
+    deliver(client, this.#nextAsk(protocol));
+  }
+
+  /**
+   * All ask who do not wait, and each server answers all that it was asked at once. Returns the number of answers.
+   * @param {Protocol} protocol
+   * @param {(receiver: any, bytes: Buffer) => void} deliver
+   */
+  async round(protocol, deliver = (receiver, bytes) => this.#deliver(receiver, bytes)) {
+    const { together } = this.messages[protocol];
+    for (const client of this.clients) if (isFree(client)) deliver(client, this.#nextAsk(protocol));
+    await new Promise((done) => setImmediate(done));
+    let answers = 0;
+    for (const server of this.servers) {
+      if (server.user === undefined) continue;
+      const count = server.followers.length + 1;
+      answers += count;
+      deliver(server, together[count]);
+    }
+    return answers;
   }
 
   /**
@@ -240,6 +282,11 @@ class Pooler {
     receiver.bytesCame(readBuffer, 0, length);
     this.#turn.endTurn();
   }
+}
+
+/** @param {any} client */
+function isFree({ backend, isWaiting, placedOn }) {
+  return backend === undefined && !isWaiting && placedOn === undefined;
 }
 
 /** @param {(file: string) => Promise<any>} load */
@@ -278,11 +325,23 @@ async function messagesOf(load) {
   const parse = (name) => bytes((writer) => write.writeParse(writer, { name, text: `${text}$1;` }));
   const runAnswer = Buffer.concat([fixed.bindComplete, queryAnswer]);
   const turnAnswer = Buffer.concat([fixed.parseComplete, runAnswer]);
+  /** @param {string} text */
+  const query = (text) => bytes((writer) => write.writeQuery(writer, text));
+  const others = Array.from({ length: manyTexts }, (_, number) =>
+    query(`${text.replace('abalance', `abalance AS balance_${number}`)}314159;`),
+  );
+  /** What is asked, and the answer to it: one, and several at once. @param {Buffer[]} asks @param {Buffer} answer */
+  const exchange = (asks, answer) => ({
+    asks,
+    answer,
+    together: Array.from({ length: depth + 1 }, (_, count) => Buffer.concat(new Array(count).fill(answer))),
+  });
   return {
-    simple: { ask: bytes((writer) => write.writeQuery(writer, `${text}314159;`)), answer: queryAnswer },
-    extended: { ask: Buffer.concat([parse(''), run('')]), answer: turnAnswer },
-    prepare: { ask: Buffer.concat([parse('P_0'), fixed.sync]) },
-    prepared: { ask: run('P_0'), answer: runAnswer },
+    simple: exchange([query(`${text}314159;`)], queryAnswer),
+    'many texts': exchange(others, queryAnswer),
+    extended: exchange([Buffer.concat([parse(''), run('')])], turnAnswer),
+    prepare: exchange([Buffer.concat([parse('P_0'), fixed.sync])], queryAnswer),
+    prepared: exchange([run('P_0')], runAnswer),
     /** By what was asked. */
     answers: {
       [Asked.query]: queryAnswer,
@@ -318,6 +377,11 @@ function middle(times) {
   return (1e6 * kept.reduce((sum, time) => sum + time, 0)) / kept.length;
 }
 
+/** The quickest tenth of them, at their middle. @param {number[]} times */
+function quickest(times) {
+  return /** @type {number} */ (times.toSorted((a, b) => a - b)[Math.floor(times.length / 20)]);
+}
+
 /** @template T @param {readonly T[]} items */
 function shuffled(items) {
   return items
@@ -326,42 +390,61 @@ function shuffled(items) {
     .map(({ item }) => item);
 }
 
-console.log('clients  protocol   ns in a loop   ns cold (from the client, from the server)   build');
-for (const clients of [16, 64]) {
+/**
+ * Nanoseconds for each of so many queries of one contestant.
+ * @param {Pooler} pooler @param {Protocol} protocol @param {boolean} isShared @param {number} most
+ */
+async function timeWarm(pooler, protocol, isShared, most) {
+  const began = performance.now();
+  let queries = 0;
+  if (isShared) while (queries < most) queries += await pooler.round(protocol);
+  else for (; queries < most; queries++) pooler.query(protocol, queries);
+  return (1e6 * (performance.now() - began)) / queries;
+}
+
+console.log('clients  protocol    ns in a loop   ns cold (from the client, from the server)   build');
+for (const plan of plans) {
+  const { clients, isShared } = plan;
   const poolers = [];
-  for (const build of builds) poolers.push(await Pooler.make(build, clients));
+  for (const build of builds) poolers.push(await Pooler.make(build, plan));
   for (const protocol of protocols) {
     const contestants = poolers.map((pooler) => ({
       pooler,
-      warm: 0,
+      /** @type {number[]} */ warm: [],
       /** @type {number[]} */ client: [],
       /** @type {number[]} */ server: [],
     }));
     for (const { pooler } of contestants) {
+      // A batch that no client has sent before is answered in parts.
       pooler.begin(protocol);
-      for (let number = 0; number < warmQueries; number++) pooler.query(protocol, number);
+      pooler.settle();
+      pooler.begin(protocol);
+      await timeWarm(pooler, protocol, isShared, warmQueries);
     }
-    for (const contestant of contestants) {
-      const began = performance.now();
-      for (let number = 0; number < warmQueries; number++) contestant.pooler.query(protocol, number);
-      contestant.warm = (1e6 * (performance.now() - began)) / warmQueries;
-    }
+    for (let round = 0; round < warmRounds; round++)
+      for (const { pooler, warm } of shuffled(contestants))
+        warm.push(await timeWarm(pooler, protocol, isShared, warmQueries / warmRounds));
     const nothing = [];
-    for (let number = 0; number < coldQueries; number++) {
+    for (let number = 0; number < (isShared ? 1 : coldQueries); number++) {
       nothing.push(emptyColdMs());
-      for (const { pooler, client, server } of shuffled(contestants))
-        pooler.query(protocol, number, (receiver, bytes) => {
+      for (const { pooler, client, server } of shuffled(contestants)) {
+        /** @param {any} receiver @param {Buffer} bytes */
+        const deliver = (receiver, bytes) => {
           const times = pooler.servers.includes(receiver) ? server : client;
           times.push(pooler.timeCold(receiver, bytes));
-        });
+        };
+        if (!isShared) pooler.query(protocol, number, deliver);
+      }
     }
     for (const { pooler, warm, client, server } of contestants) {
       pooler.settle();
       const asked = middle(client) - middle(nothing);
       const answered = middle(server) - middle(nothing);
-      const cold = `${(asked + answered).toFixed(0)} (${asked.toFixed(0)}, ${answered.toFixed(0)})`;
+      const cold = isShared
+        ? ''
+        : `${(asked + answered).toFixed(0)} (${asked.toFixed(0)}, ${answered.toFixed(0)})`;
       console.log(
-        `${String(clients).padStart(7)}  ${protocol.padEnd(9)}  ${warm.toFixed(0).padStart(12)}   ${cold.padEnd(45)}${pooler.build}`,
+        `${String(clients).padStart(7)}  ${`${protocol}`.padEnd(10)}  ${quickest(warm).toFixed(0).padStart(12)}   ${(isShared ? 'shared' : cold).padEnd(45)}${pooler.build}`,
       );
     }
   }

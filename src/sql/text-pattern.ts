@@ -41,6 +41,11 @@ export class TextPattern {
     return new TextPattern(bytes.subarray(0, size));
   }
 
+  /** Bytes that the pattern takes. */
+  get size(): number {
+    return this.#bytes.length;
+  }
+
   matches(text: Buffer, start: number, end: number): boolean {
     const bytes = this.#bytes;
     let at = start;
@@ -62,6 +67,29 @@ export class TextPattern {
     }
     return at === end;
   }
+}
+
+/** A number that is the same for all texts that match one pattern; 0 for a text that has no pattern. */
+export function patternHash(text: Buffer, start: number, end: number): number {
+  if (end - start > longest) return 0;
+  let hash = 0;
+  let at = start;
+  while (at < end) {
+    const byte = text[at] as number;
+    if (byte === quote) {
+      at = endOfString(text, at + 1, end);
+      if (at === -1) return 0;
+      hash = (Math.imul(hash, 31) + string) | 0;
+    } else if (isDigit(byte) && at > start && beginsValue(text[at - 1])) {
+      at = endOfNumber(text, at, end);
+      hash = (Math.imul(hash, 31) + number) | 0;
+    } else {
+      at++;
+      hash = (Math.imul(hash, 31) + byte) | 0;
+    }
+  }
+  // Texts that differ in one place must differ in the highest bits, too.
+  return Math.imul(hash ^ (hash >>> 15), 0x9e3779b1);
 }
 
 function isDigit(byte: number): boolean {

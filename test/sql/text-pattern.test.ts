@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { normalizedText } from '../../src/sql/normalized-text.js';
 import { isPlainStatement } from '../../src/sql/plain-statement.js';
 import { readStatement } from '../../src/sql/read-statement.js';
-import { TextPattern } from '../../src/sql/text-pattern.js';
+import { patternHash, TextPattern } from '../../src/sql/text-pattern.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 /** In the middle of other bytes, which must not matter. */
@@ -70,6 +70,7 @@ test('texts that match are read alike, whatever the text', () => {
       .replace(/'[a-z]*'/g, (string) => (random.chance(0.5) ? string : random.pick(["'abc'", "''", "';'"])));
     if (!matches(patternOf(text), other)) continue;
     if (text !== other) matching++;
+    expect({ seed: random.seed, text, other, hash: hashOf(other) }).toMatchObject({ hash: hashOf(text) });
     expect({ seed: random.seed, text, other, ...readingOf(other) }).toEqual({
       seed: random.seed,
       text,
@@ -79,6 +80,11 @@ test('texts that match are read alike, whatever the text', () => {
   }
   expect(matching).toBeGreaterThan(3_000);
 });
+
+function hashOf(text: string): number {
+  const bytes = Buffer.from(`1'${text}'1`, 'latin1');
+  return patternHash(bytes, 2, bytes.length - 2);
+}
 
 function readingOf(text: string): object {
   const bytes = Buffer.from(text, 'latin1');

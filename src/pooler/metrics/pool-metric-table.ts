@@ -257,7 +257,7 @@ export const poolMetricTable = {
     help: 'Those among them that were sent once more, on their own.',
     normal: 'Far below multiplexed_total.',
     bad: 'A large part of multiplexed_total.',
-    action: 'Set multiplex_depth to 0 for this database.',
+    action: 'Set multiplex_depth to 1.',
   },
   headgate_pooler_multiplexed: {
     type: 'gauge',

@@ -20,12 +20,29 @@ export class StatementProfile {
   readonly isRead: boolean;
   /** Usual run time in milliseconds; Infinity before the first run. */
   usualMs = Number.POSITIVE_INFINITY;
+  /** The last run time that was not 0, when it ended, and how many runs ended within it then. */
+  #lastMs = 0;
+  #lastAt = 0;
+  #together = 0;
 
   constructor(isRead: boolean) {
     this.isRead = isRead;
   }
 
-  took(ms: number): void {
+  /**
+   * A statement ran `ms` until `now`. 0: its answer was read together with those ahead of it on a shared connection. Then it took its
+   * part of their time if the first of them had the same text, and otherwise nothing is known.
+   */
+  took(ms: number, now: number): void {
+    if (ms > 0) {
+      this.#lastMs = ms;
+      this.#lastAt = now;
+      this.#together = 1;
+      this.#learn(ms);
+    } else if (this.#lastAt === now) this.#learn(this.#lastMs / ++this.#together);
+  }
+
+  #learn(ms: number): void {
     const { usualMs } = this;
     const weight = ms < usualMs ? weightOfShorter : weightOfLonger;
     this.usualMs = usualMs === Number.POSITIVE_INFINITY ? ms : usualMs + weight * (ms - usualMs);

@@ -16,7 +16,7 @@ export interface Transfer {
   readonly checksum: string;
 }
 
-const accounts = 24;
+export const accounts = 24;
 const opening = 1_000_000;
 export const schemas: readonly string[] = ['north', 'south', 'east'];
 

@@ -16,6 +16,7 @@ import { DriverActor } from './driver-actor.js';
 import { FaultProxy } from './fault-proxy.js';
 import { Observer, type ServerLimits } from './observer.js';
 import { RawActor } from './raw-actor.js';
+import { ReadingActor } from './reading-actor.js';
 import { type Part, Stage } from './stage.js';
 import { Troublemaker } from './troublemaker.js';
 
@@ -24,6 +25,8 @@ export interface ChaosPlan {
   readonly seed: number;
   /** How many clients each user has in each database. */
   readonly clients: number;
+  /** Clients beside them that only read, and whose statements share connections. */
+  readonly readers?: number;
   readonly users: readonly string[];
   /** What the users may have, by name. */
   readonly userOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -38,6 +41,8 @@ export interface ChaosReport {
   /** How often things happened. */
   readonly seen: Readonly<Record<string, number>>;
   readonly kept: number;
+  /** Statements that were sent behind those of other clients. */
+  readonly multiplexed: number;
   /** How often the server was looked at, and the most connections there were. */
   readonly samples: number;
   readonly most: number;
@@ -92,6 +97,7 @@ async function play(
     const audits = await Promise.all(
       admins.map(async (admin, index) => (books.get(names[index] as string) as Book).audit(admin)),
     );
+    const multiplexed = pooler.pooler.stats().pools.reduce((sum, { tally }) => sum + tally.multiplexed, 0);
     await pooler.stop();
     const after = (await observer.sessions()).length;
     if (after > 0) left.push(`${after} sessions were left after the pooler had stopped`);
@@ -99,6 +105,7 @@ async function play(
       wrong: [...stage.wrong, ...observer.exceeded, ...audits.flat(), ...left, ...isFresh],
       seen: Object.fromEntries([...stage.seen].sort()),
       kept: [...books.values()].reduce((sum, { counts }) => sum + counts.kept, 0),
+      multiplexed,
       samples: observer.samples,
       most: observer.most,
     };
@@ -129,11 +136,12 @@ function startPoolerFor(
 
 function castFor(plan: ChaosPlan, stage: Stage, databases: readonly string[], random: SeededRandom) {
   const actors: { run(): Promise<void> }[] = [];
+  const { clients, readers = 0 } = plan;
   for (const user of plan.users)
     for (const database of databases)
-      for (let n = 0; n < plan.clients; n++) {
+      for (let n = 0; n < clients + readers; n++) {
         const part: Part = { id: actors.length, user, database };
-        const Actor = n % 2 === 0 ? DriverActor : RawActor;
+        const Actor = n >= clients ? ReadingActor : n % 2 === 0 ? DriverActor : RawActor;
         actors.push(new Actor(stage, part, randomFrom(random)));
       }
   return actors;

@@ -27,6 +27,7 @@ const timeouts = { queryWaitTimeout: '4s', cancelWaitTimeout: '200ms', queryWait
 const plan: Omit<ChaosPlan, 'seed'> = {
   seconds,
   clients: 6,
+  readers: 4,
   users,
   userOptions: {
     [hasty]: { queryTimeout: '250ms', idleTransactionTimeout: '40ms', transactionTimeout: '600ms' },
@@ -72,6 +73,7 @@ test(
     // A chaos in which nothing happened would prove nothing.
     expect(report.kept, hint).toBeGreaterThan(10);
     expect(report.samples, hint).toBeGreaterThan(10);
+    expect(report.multiplexed, hint).toBeGreaterThan(0);
   },
   (seconds + 60) * 1_000,
 );

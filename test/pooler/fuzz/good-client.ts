@@ -32,6 +32,11 @@ export class GoodClient {
         "select $1::text as mine, current_setting('timezone') as zone, current_setting('search_path') as path";
       const { rows } = await client.query({ name: 'mine', text, values: [mine] });
       expect(rows).toEqual([{ mine, zone: expect.not.stringContaining('Tokyo'), path: '"$user", public' }]);
+      // Shares connections with the other clients.
+      for (const part of ['a', 'b', 'c']) {
+        const tag = `${mine} ${part}`;
+        expect((await client.query('select $1::text as tag', [tag])).rows).toEqual([{ tag }]);
+      }
       await client.query('begin');
       await client.query("select set_config('headgate.mine', $1, true)", [mine]);
       expect((await client.query("select current_setting('headgate.mine') as mine")).rows).toEqual([

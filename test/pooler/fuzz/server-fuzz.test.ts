@@ -15,6 +15,8 @@ import { GoodClient } from './good-client.js';
 const cases = Number(process.env['HEADGATE_CASES'] ?? 400);
 const casesAtOnce = 40;
 const poolSize = 4;
+/** More than connections, so that their statements share these. */
+const goodClients = 8;
 const stuckAfterMs = 20_000;
 const largestGrowth = 48 * 1_024 * 1_024;
 const { seed } = seededRandom();
@@ -110,7 +112,9 @@ test(`${cases} bad clients do no harm (HEADGATE_SEED=${seed})`, async () => {
   let before: number | undefined;
   let played = 0;
   while (played < cases) {
-    const good = await Promise.all([1, 2, 3].map((number) => GoodClient.enter(pooler, `good ${number}`)));
+    const good = await Promise.all(
+      Array.from({ length: goodClients }, (_, number) => GoodClient.enter(pooler, `good ${number}`)),
+    );
     const size = Math.min(casesAtOnce, cases - played);
     const ends = await Promise.allSettled(
       Array.from({ length: size }, (_, index) => playOne(pooler, played + index)),
@@ -123,6 +127,8 @@ test(`${cases} bad clients do no harm (HEADGATE_SEED=${seed})`, async () => {
   }
   expect(memory() - (before as number)).toBeLessThan(largestGrowth);
   expect(played).toBe(cases);
+  const shared = pooler.pooler.stats().pools.reduce((sum, { tally }) => sum + tally.multiplexed, 0);
+  expect(shared).toBeGreaterThan(0);
   // They were as bad as they were meant to be.
   expect(goodbyes.get('08P01')).toBeGreaterThan(cases / 20);
   expect(goodbyes.get('28P01')).toBeGreaterThan(0);

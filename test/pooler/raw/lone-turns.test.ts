@@ -195,6 +195,8 @@ describe.each([
         }),
         { numRuns: runs },
       );
+      if ('multiplexDepth' in pooling)
+        expect(pooler.pooler.stats().pools[0]?.tally.multiplexed).toBeGreaterThan(0);
     }, 120_000);
   },
 );

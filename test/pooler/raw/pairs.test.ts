@@ -179,11 +179,34 @@ async function onPostgres({ startup, deeds, leaves }: Life): Promise<Seen> {
 
 const terminate = Buffer.from([0x58, 0, 0, 0, 4]);
 
-async function throughPooler(pooler: TestPooler, poolSize: number, life: Life): Promise<Seen> {
+/** Clients that read at the same time: where there are fewer connections, their statements share them. */
+const readers = 4;
+
+/** What each of several statements at once is answered. The answers depend on a setting that clients change. */
+async function readTogether(sessions: readonly RawSession[]): Promise<void> {
+  const answers = await Promise.all(
+    sessions.map((session, index) => ask(session, `select '1/2/2026'::date::text, '${index}'`)),
+  );
+  for (const [index, answer] of answers.entries()) {
+    const row = answer.find(({ type }) => type === Backend.dataRow);
+    expect(row && readDataRow(row.bytes, 0, row.bytes.length).map(String)).toEqual([
+      '2026-01-02',
+      String(index),
+    ]);
+  }
+}
+
+async function throughPooler(
+  pooler: TestPooler,
+  poolSize: number,
+  life: Life,
+  readers: readonly RawSession[],
+): Promise<Seen> {
   const held = (): number => pooler.pooler.stats().pools[0]?.inUse ?? 0;
   const first = await RawSession.start(pooler, StartupCode.version30, life.startup);
   try {
     await live(first, life.deeds);
+    if (held() < poolSize) await readTogether(readers);
     const leave = async (): Promise<void> => {
       if (life.leaves === 'hangs up') first.socket.destroy();
       else first.socket.end(terminate);
@@ -224,6 +247,7 @@ async function lookEverywhere(place: TestDatabase, free: number): Promise<string
 class FreshAfterFailure {
   readonly #poolSize: number;
   #pooler: TestPooler | undefined;
+  #readers: RawSession[] = [];
 
   constructor(poolSize: number) {
     this.#poolSize = poolSize;
@@ -232,9 +256,24 @@ class FreshAfterFailure {
   async open(): Promise<TestPooler> {
     // Clients get another server connection each time.
     this.#pooler = await startTestPooler(db, {
-      pooling: { poolSize: this.#poolSize, serverRoundRobin: true, multiplexDepth: 4 },
+      pooling: {
+        poolSize: this.#poolSize,
+        serverRoundRobin: true,
+        multiplexDepth: 4,
+        multiplexLongest: '10s',
+      },
     });
+    this.#readers = await Promise.all(
+      Array.from({ length: readers }, () =>
+        RawSession.start(this.#pooler as TestPooler, StartupCode.version30),
+      ),
+    );
     return this.#pooler;
+  }
+
+  /** Statements that were sent behind those of other clients. */
+  get multiplexed(): number {
+    return this.#pooler?.pooler.stats().pools[0]?.tally.multiplexed ?? 0;
   }
 
   async see(life: Life): Promise<Seen> {
@@ -245,10 +284,11 @@ class FreshAfterFailure {
         this.#pooler = undefined;
       });
     }
-    return throughPooler(this.#pooler as TestPooler, this.#poolSize, life);
+    return throughPooler(this.#pooler as TestPooler, this.#poolSize, life, this.#readers);
   }
 
   async discard(): Promise<void> {
+    for (const { socket } of this.#readers) socket.destroy();
     await this.#pooler?.stop();
     this.#pooler = undefined;
   }
@@ -304,6 +344,7 @@ test.each([
   'Whatever a client does to its session, others see nothing of it, and it sees all of it, with %s',
   async (_with, place) => {
     await checkRandomly(life, 40, (one) => compare(place, one));
+    if (place !== 'PostgreSQL') expect(place.multiplexed).toBeGreaterThan(0);
   },
   120_000,
 );

@@ -17,6 +17,7 @@ beforeAll(async () => {
   await client.connect();
   await client.query('create table notes (tag text)');
   await client.query("insert into notes values ('x')");
+  await client.query('create table others (tag text)');
   await client.end();
 });
 afterAll(() => db.drop());
@@ -154,6 +155,41 @@ test('query_timeout ends the client whose statement runs, and those behind it ar
   await expect(blocked).rejects.toThrow('query_timeout');
   for (const { rows } of await Promise.all(others)) expect(rows).toEqual([{ two: 2 }]);
   expect(multiplexed(pooler)).toBeGreaterThan(before);
+  await outsider.query('rollback');
+  await outsider.end();
+});
+
+test('query_timeout limits a write whose client has left, for the write behind it', async () => {
+  const pooler = await startTestPooler(
+    db,
+    tree({ poolSize: 1, multiplexStatements: 'all' }, { queryTimeout: '1s' }),
+  );
+  const clients = await Promise.all(Array.from({ length: 3 }, () => pooler.connect()));
+  const [holder, leaving, behind] = clients as [pg.Client, pg.Client, pg.Client];
+  const write = (client: pg.Client): Promise<pg.QueryResult> =>
+    client.query("insert into notes values ('y')");
+  const other = (client: pg.Client): Promise<pg.QueryResult> =>
+    client.query("insert into others values ('z')");
+  const outsider = new pg.Client({ connectionString: db.url });
+  await outsider.connect();
+  while (multiplexed(pooler) < 10) {
+    await Promise.all(clients.map(write));
+    await Promise.all(clients.map(other));
+  }
+  await outsider.query('begin');
+  await outsider.query('lock table notes in access exclusive mode');
+  await holder.query('begin');
+  await holder.query('select 1');
+  const before = multiplexed(pooler);
+  const blocked = write(leaving);
+  blocked.catch(() => {});
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+  const placed = other(behind);
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(2);
+  await holder.query('commit');
+  expect(multiplexed(pooler) - before).toBe(1);
+  (leaving as unknown as { connection: { end(): void } }).connection.end();
+  expect((await placed).rowCount).toBe(1);
   await outsider.query('rollback');
   await outsider.end();
 });

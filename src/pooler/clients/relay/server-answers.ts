@@ -166,7 +166,7 @@ export class ServerAnswers implements BackendUser {
     const ms = times.answered(now);
     tally.queryTimes.record(ms);
     this.#running?.answered(ms, waitMs);
-    this.#sharing.turn?.answered(ms);
+    this.#sharing.turn?.answered(ms, now);
     this.#timeouts?.answered();
     if (status !== TransactionStatus.idle) this.#seat.reserve();
     else tally.transactionTimes.record(times.committed(now));

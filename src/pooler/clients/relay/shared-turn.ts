@@ -6,7 +6,8 @@
  *     none --others are sent behind it--> running
  *
  * The sent bytes are kept until they are answered. The statement is sent once more, alone, if the connection ended before the server
- * reached it, or if a cancel request for a statement ahead has hit this one.
+ * reached it, or if a cancel request for a statement ahead has hit this one. Alone, because `ClientRequests` shares only what it has
+ * just found to be plain.
  */
 import { systemClock } from '../../../runtime/system.js';
 import { MessageWriter } from '../../../wire/message-writer.js';
@@ -38,8 +39,6 @@ export class SharedTurn implements Follower {
   readonly #pool: BackendPool;
   /** Profile of the statement that waits or was sent last; undefined where it may not share. */
   profile: StatementProfile | undefined;
-  /** The statement runs alone the next time. */
-  isAlone = false;
   #state: 'none' | 'placed' | 'running' = 'none';
   #placed: PlacedStatement | undefined;
   #placedAt = 0;
@@ -115,16 +114,16 @@ export class SharedTurn implements Follower {
     if (client === undefined) new AbandonedStatement(this.#pool, backend, generation);
     else client.adopt(backend, generation);
     placed.expect(backend);
-    if (client === undefined) return;
-    this.measure();
+    if (client !== undefined) this.measure();
     if (!this.#wantsCancel) return;
     this.#wantsCancel = false;
     void this.cancel(backend);
   }
 
-  /** The client disconnects: its statement stays in the pipeline, and the answer is dropped. */
-  abandon(): void {
+  /** The client leaves: its statement stays in the pipeline, and the answer is dropped. `cancels`: it is cancelled once it runs. */
+  abandon(cancels: boolean): void {
     this.#client = undefined;
+    this.#wantsCancel ||= cancels;
   }
 
   // ---- cancelling -------------------------------------------------------------------------------------------------
@@ -180,9 +179,9 @@ export class SharedTurn implements Follower {
     return kept;
   }
 
-  /** The server is ready. */
-  answered(ms: number): void {
-    if (this.#isMeasured && !this.#isToRunAgain) this.profile?.took(ms);
+  /** The server is ready, `ms` after the statement was the one that ran. */
+  answered(ms: number, now: number): void {
+    if (this.#isMeasured && !this.#isToRunAgain) this.profile?.took(ms, now);
     this.#isMeasured = false;
   }
 
@@ -190,7 +189,6 @@ export class SharedTurn implements Follower {
   end(): Buffer | undefined {
     const again = this.#isToRunAgain ? this.#bytes : undefined;
     if (again !== undefined) this.#pool.tally.multiplexedAgain++;
-    this.isAlone = again !== undefined;
     this.#state = 'none';
     this.#bytes = this.#backend = undefined;
     this.#kept = undefined;

@@ -147,7 +147,6 @@ export class StatementSharing implements SharingClient {
     const { followed, pin } = this.#tracker;
     return (
       this.#seat.mode !== 'session' &&
-      this.#turn?.isAlone === false &&
       backend.settings === followed.wanted &&
       !followed.areUnchecked &&
       !pin.isOwn &&
@@ -193,7 +192,7 @@ export class StatementSharing implements SharingClient {
     const { multiplex } = this.pool.plan;
     const patienceMs = patience * (multiplex?.longestMs ?? 0);
     if (turn?.profile?.isRead !== true || now - turn.placedAt < patienceMs) return;
-    turn.abandon();
+    turn.abandon(false);
     this.#turn = new SharedTurn(this);
     this.#turn.profile = turn.profile;
     if (turn.isToBeCancelled) {
@@ -207,7 +206,7 @@ export class StatementSharing implements SharingClient {
 
   /** The client disconnects. True: others share its connection, which is left to them. */
   leave(cancels: boolean): boolean {
-    if (this.isPlaced) this.#turn?.abandon();
+    if (this.isPlaced) this.#turn?.abandon(cancels);
     const { backend } = this.#seat;
     if (backend === undefined || backend.followers.length === 0) return false;
     new AbandonedStatement(this.pool, backend, this.#seat.letGo(backend));
