@@ -55,6 +55,16 @@ export const noUser = (): Refusal =>
     ),
   );
 
+export const repeatedStartup = (): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.protocolViolation,
+      'expected a password and got another startup packet',
+      undefined,
+      'client re-sent startup pkt',
+    ),
+  );
+
 export const noDatabase = (name: string): Refusal =>
   new Refusal(
     fatal(

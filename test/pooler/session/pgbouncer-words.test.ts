@@ -239,6 +239,24 @@ test('the names of statements may be longer than PostgreSQL allows, as they may 
   expect((await client.query({ name, text: 'select $1::int as n', values: [2] })).rows).toEqual([{ n: 2 }]);
 });
 
+test('a second startup packet where a password is expected is refused and logged as by PgBouncer', async () => {
+  const { pooler, lines } = await start({
+    auth: { type: 'scram-sha-256' },
+    users: { [db.user]: { password: db.password } },
+  });
+  const socket = connect(pooler.port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const packet = startupPacket(StartupCode.version30, { user: db.user, database: db.database });
+  socket.write(packet);
+  const received: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => received.push(chunk));
+  await once(socket, 'data');
+  socket.write(packet);
+  await once(socket, 'close');
+  expect(Buffer.concat(received).toString('latin1')).toContain('client re-sent startup pkt');
+  expect(lines.join('\n')).toMatch(/closing because: client re-sent startup pkt \(age=/);
+});
+
 test('an unsupported startup parameter is refused before the protocol is negotiated', async () => {
   const { pooler } = await start();
   const answer = (more: Record<string, string>) =>

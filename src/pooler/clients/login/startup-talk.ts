@@ -5,6 +5,7 @@ import { ProtocolViolationError } from '../../../wire/errors.js';
 import { MessageScanner } from '../../../wire/message-scanner.js';
 import { Frontend } from '../../../wire/message-types.js';
 import { authenticationRules, type ScanRules, startupRules } from '../../../wire/scan-rules.js';
+import { repeatedStartup } from '../refusal.js';
 import type { LoginScope } from './login-scope.js';
 
 /** The client has disconnected or sent a Terminate. It is not answered. */
@@ -64,7 +65,7 @@ export class StartupTalk implements TransportListener {
     return this.#read(startupRules);
   }
 
-  /** The next message with a password in it. */
+  /** The next message with a password in it. A packet without a type is refused: the startup is over. */
   passwordMessage(): Buffer | Promise<Buffer> {
     return this.#read(authenticationRules);
   }
@@ -114,6 +115,8 @@ export class StartupTalk implements TransportListener {
     if (rules === undefined) return this.#unread.length === 0 ? undefined : this.#unread;
     const scanner = this.#scanner;
     if (scanner.rules !== rules) scanner.use(rules);
+    if (rules === authenticationRules && this.#unread[0] === 0 && scanner.isBetweenMessages)
+      throw repeatedStartup();
     const came = this.#unread;
     scanner.push(came);
     this.#unread = nothing;
