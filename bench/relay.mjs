@@ -213,7 +213,7 @@ class Pooler {
   /** @param {Protocol} protocol */
   #nextAsk(protocol) {
     const { asks } = this.messages[protocol];
-    return asks[this.#asked++ % asks.length];
+    return /** @type {Buffer} */ (asks[this.#asked++ % asks.length]);
   }
 
   /**
@@ -246,7 +246,7 @@ class Pooler {
       if (server.user === undefined) continue;
       const count = server.followers.length + 1;
       answers += count;
-      deliver(server, together[count]);
+      deliver(server, /** @type {Buffer} */ (together[count]));
     }
     return answers;
   }

@@ -36,8 +36,8 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     reserved: of.reservedInUse + of.reservedWaiting,
   })),
   ofPool.several('headgate_pooler_class_in_use', ({ pool: { classes: of } }) => ({
-    regular: of.regularLent,
-    reserved: of.reservedLent,
+    regular: of.regularInUse,
+    reserved: of.reservedInUse,
   })),
   ofPool.several('headgate_pooler_class_capacity', ({ pool }) => ({
     regular: Math.min(pool.limit, pool.classes.regularPart),

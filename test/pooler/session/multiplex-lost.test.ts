@@ -88,7 +88,7 @@ class Scene {
   ): Promise<Promise<pg.QueryResult>[]> {
     this.#silence.isKept = true;
     const first = this.#ask(holder as pg.Client, 0);
-    await expect.poll(() => this.#pooler.pooler.stats().pools[0]?.lent).toBe(1);
+    await expect.poll(() => this.#pooler.pooler.stats().pools[0]?.inUse).toBe(1);
     const before = this.multiplexed;
     const answers: Promise<pg.QueryResult>[] = [];
     for (const [index, n] of numbers.entries()) {
