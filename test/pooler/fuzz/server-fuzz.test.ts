@@ -1,16 +1,18 @@
 // Bad clients at a real pooler in front of a real server: whatever they send, in whatever order and at whatever moment, others
-// are served as before. HEADGATE_SEED=<seed> sends the same again, HEADGATE_CASES=<number> more of it.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+// are served as before, and the memory of the pooler's process returns to what it was. HEADGATE_SEED=<seed> sends the same again, HEADGATE_CASES=<number> more of it.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { material } from '../../net/certificates.js';
 import { SessionCounter } from '../../support/counting.js';
-import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
 import { seededRandom } from '../../support/seeded-random.js';
-import { goodbyes, lives } from './bad-lives.js';
+import type { Served } from '../workers/served.js';
+import { goodbyes, lives, type Place } from './bad-lives.js';
 import { GoodClient } from './good-client.js';
+import { expectMemory, leastMemory, serveMeasured } from './resident-memory.js';
 
 const cases = Number(process.env['HEADGATE_CASES'] ?? 400);
 const casesAtOnce = 40;
@@ -18,7 +20,8 @@ const poolSize = 4;
 /** More than connections, so that their statements share these. */
 const goodClients = 8;
 const stuckAfterMs = 20_000;
-const largestGrowth = 48 * 1_024 * 1_024;
+/** Of resident memory. */
+const largestGrowth = 50 * 1_024 * 1_024;
 const { seed } = seededRandom();
 
 /** A server of its own: PostgreSQL itself can be made to crash by what is sent here. */
@@ -40,58 +43,55 @@ afterAll(async () => {
 });
 
 /** Everybody is asked in another way who they are, and none of the passwords below is right. */
-function start(): Promise<TestPooler> {
+function start(): Promise<Served> {
   const { host, port, user, password, database } = db;
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-fuzz-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = (name: string, content: string): string => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
   const rules = ['scram-sha-256', 'md5'].map(
     (method) => `host all ${method.slice(0, 5)} 127.0.0.0/8 ${method}`,
   );
-  return startTestPooler(
-    db,
-    {
-      auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt', failedLoginDelay: 0 },
-      admin: { statsUsers: ['watcher'] },
-      clientTls: { mode: 'allow', keyFile: 'server.key', certFile: 'server.pem' },
-      databases: { [database]: { host, port, user, password } },
-      pooling: { poolSize, multiplexDepth: 4, multiplexLongest: '10s' },
+  const users = ['scram', 'md5', 'clear', 'nobody', 'watcher', user];
+  return serveMeasured(db, {
+    auth: {
+      type: 'hba',
+      hbaFile: file(
+        'hba.conf',
+        [...rules, 'host all clear 127.0.0.0/8 password', 'host all all 127.0.0.0/8 trust'].join('\n'),
+      ),
+      file: file('users.txt', users.map((name) => `"${name}" "a secret of 20 letters"`).join('\n')),
+      failedLoginDelay: 0,
     },
-    {
-      files: {
-        'hba.conf': [...rules, 'host all clear 127.0.0.0/8 password', 'host all all 127.0.0.0/8 trust'].join(
-          '\n',
-        ),
-        'users.txt': ['scram', 'md5', 'clear', 'nobody', 'watcher']
-          .map((name) => `"${name}" "a secret of 20 letters"`)
-          .join('\n'),
-        'server.pem': material('server').cert,
-        'server.key': material('server').key,
-      },
+    admin: { statsUsers: ['watcher'] },
+    clientTls: {
+      mode: 'allow',
+      keyFile: file('server.key', material('server').key),
+      certFile: file('server.pem', material('server').cert),
     },
-  );
+    databases: { [database]: { host, port, user, password } },
+    pooling: { poolSize, multiplexDepth: 4, multiplexLongest: '10s' },
+  });
 }
 
 /** Nobody is there any more, and nothing is held for anybody. */
-async function untilAllIsQuiet({ pooler }: TestPooler): Promise<void> {
-  const isQuiet = (): boolean => {
-    const { clients, waiting, pinned, pools } = pooler.stats();
-    const inUse = pools.reduce((sum, pool) => sum + pool.inUse, 0);
-    return clients + waiting + pinned + inUse === 0;
-  };
-  while (!isQuiet()) await new Promise((resolve) => setImmediate(resolve));
+async function untilAllIsQuiet(admin: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await admin.query('SHOW POOLS');
+    const ofDatabase = rows.filter(({ database }) => database === db.database);
+    const busy = ['cl_active', 'cl_waiting', 'sv_active'].flatMap((state) =>
+      ofDatabase.map((row) => Number(row[state])),
+    );
+    if (busy.every((count) => count === 0)) break;
+  }
   // Not even on the server.
   await counter.until({ database: db.database }, (sessions) => sessions <= poolSize);
 }
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-function memory(): number {
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
-
 /** The one with this number, as it is each time. Nobody may hang, so that after a very long time it counts as stuck. */
-async function playOne(pooler: TestPooler, number: number): Promise<void> {
+async function playOne(pooler: Place, number: number): Promise<void> {
   const random = seededRandom(seed + number);
   const life = random.pick(lives);
   let timer: NodeJS.Timeout | undefined;
@@ -108,7 +108,10 @@ async function playOne(pooler: TestPooler, number: number): Promise<void> {
 }
 
 test(`${cases} bad clients do no harm (HEADGATE_SEED=${seed})`, async () => {
-  const pooler = await start();
+  const served = await start();
+  const pooler = { port: served.port, database: db.database };
+  const admin = await served.console();
+  const look = (): Promise<unknown> => admin.query('SHOW VERSION');
   let before: number | undefined;
   let played = 0;
   while (played < cases) {
@@ -122,13 +125,13 @@ test(`${cases} bad clients do no harm (HEADGATE_SEED=${seed})`, async () => {
     played += size;
     expect(ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []))).toEqual([]);
     for (const client of good) expect(await client.leave()).toBeGreaterThan(0);
-    await untilAllIsQuiet(pooler);
-    before ??= memory();
+    await untilAllIsQuiet(admin);
+    before ??= await leastMemory(served, look);
   }
-  expect(memory() - (before as number)).toBeLessThan(largestGrowth);
+  await expectMemory(served, look, { before: before as number, most: largestGrowth });
   expect(played).toBe(cases);
-  const shared = pooler.pooler.stats().pools.reduce((sum, { tally }) => sum + tally.multiplexed, 0);
-  expect(shared).toBeGreaterThan(0);
+  const { rows } = await admin.query('SHOW STATS');
+  expect(rows.reduce((sum, row) => sum + Number(row['total_multiplexed_count']), 0)).toBeGreaterThan(0);
   // They were as bad as they were meant to be.
   expect(goodbyes.get('08P01')).toBeGreaterThan(cases / 20);
   expect(goodbyes.get('28P01')).toBeGreaterThan(0);

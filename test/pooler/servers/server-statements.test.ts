@@ -58,3 +58,16 @@ test('ServerStatements closes no statement whose preparation is not answered, an
   expect(connection.closed).toBe(0);
   expect(connection.statements.size).toBe(2 * most);
 });
+
+test('ServerStatements closes the statements used longest ago when all of them take too many bytes', () => {
+  const statements = new ServerStatements(1_000, 100_000);
+  const replies = new ReplyQueue();
+  const texts = Array.from({ length: 50 }, () => new PreparedStatement(Buffer.alloc(10_000), undefined, ''));
+  const closed = texts.map((text, n) => {
+    statements.add(text, new ServerCopy(Buffer.from(`s${n}`), n, replies.turnsSent));
+    return statements.evict(replies).map(({ name }) => name.toString());
+  });
+  expect(statements.size).toBeGreaterThan(5);
+  expect(statements.size).toBeLessThanOrEqual(10);
+  expect(closed.flat()).toEqual(Array.from({ length: 50 - statements.size }, (_, n) => `s${n}`));
+});

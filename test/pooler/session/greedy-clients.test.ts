@@ -89,14 +89,14 @@ test.each(floods)(
 test.each(floods.slice(0, 2))(
   'a client that sends %s and never reads is not kept in memory without end',
   async (_name, write) => {
-    const pooler = await startTestPooler(db);
+    const pooler = await startTestPooler(db, { limits: { maxClientUnreadSize: '256KB' } });
     const greedy = await RawSession.start(pooler, StartupCode.version30);
     greedy.socket.removeAllListeners('data').pause();
     const received = (): number =>
       pooler.pooler.stats().pools.reduce((sum, { tally }) => sum + tally.received, 0);
     flood(greedy.socket, repeated(2_000, write));
-    // It is read from until its answers fill what there is room for, and then no more.
-    const most = 64 * 1_024 * 1_024;
+    // It is read from until its answers fill max_client_unread_size and the buffers of the two sockets, of up to 6 MB each, and then no more.
+    const most = 16 * 1_024 * 1_024;
     const other = await pooler.connect();
     for (let before = -1; before !== greedy.socket.writableLength; ) {
       before = greedy.socket.writableLength;

@@ -1,5 +1,6 @@
 // What one client, or one server, can make the pooler keep: each bound is met, and holds, and others are served meanwhile.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Outgoing } from '../../../src/pooler/servers/outgoing.js';
 import { readErrorFields } from '../../../src/wire/error-fields.js';
 import { sync } from '../../../src/wire/fixed-messages.js';
 import {
@@ -70,6 +71,35 @@ test('a client whose messages nobody answers is read from up to max_client_pipel
   expect(received(pooler)).toBeLessThan(256 * kilobyte);
   expect(greedy.socket.bytesWritten - greedy.socket.writableLength).toBeGreaterThan(0);
   expect(greedy.isClosed).toBe(false);
+});
+
+test('a client that does not read gets no more than max_client_unread_size ahead, and everything once it reads', async () => {
+  const limit = 256 * kilobyte;
+  const pooler = await startTestPooler(db, {
+    limits: { maxClientUnreadSize: '256KB' },
+    pooling: { poolSize: 2 },
+  });
+  const lazy = await RawSession.start(pooler, StartupCode.version30);
+  let mostUnread = 0;
+  const { sendTo } = Outgoing.prototype;
+  const send = vi.spyOn(Outgoing.prototype, 'sendTo').mockImplementation(function (this: Outgoing, to) {
+    const sent = sendTo.call(this, to);
+    if (to.localPort === pooler.port) mostUnread = Math.max(mostUnread, to.unsent);
+    return sent;
+  });
+  onTestFinished(() => send.mockRestore());
+  lazy.socket.pause();
+  const rows = 4_000;
+  // The server reads no more while its answers are not taken, so that they are taken as long as there is room for them.
+  lazy.socket.write(repeated(rows, (writer) => writeQuery(writer, `select '${'x'.repeat(8_000)}'`)));
+  await expect.poll(() => mostUnread, soon).toBeGreaterThanOrEqual(limit);
+  const other = await pooler.connect();
+  // So many times the pooler could have read more from the server.
+  for (let n = 0; n < 200; n++) await other.query('select 1');
+  // What was read from the server at once comes on top.
+  expect(mostUnread).toBeLessThan(limit + 256 * kilobyte);
+  lazy.socket.resume();
+  for (let n = 0; n < rows; n++) await lazy.until(Backend.readyForQuery);
 });
 
 const pipelines: readonly (readonly [string, (writer: MessageWriter, n: number) => void, string])[] = [

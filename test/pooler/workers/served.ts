@@ -31,11 +31,12 @@ export class Served {
   out = '';
   err = '';
 
-  constructor(db: TestDatabase, tree: ConfigTree) {
+  constructor(db: TestDatabase, tree: ConfigTree, nodeOptions: readonly string[] = []) {
     this.#db = db;
     this.write(tree);
     const { NODE_OPTIONS: _options, ...env } = process.env;
-    this.child = spawn(process.execPath, [program, 'serve', '--config', join(this.folder, 'headgate.json')], {
+    const serving = [program, 'serve', '--config', join(this.folder, 'headgate.json')];
+    this.child = spawn(process.execPath, [...nodeOptions, ...serving], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -179,8 +180,12 @@ export function workerOf(id: number): number {
 }
 
 /** Serving, and ended after the test. */
-export async function serve(db: TestDatabase, tree: ConfigTree = {}): Promise<Served> {
-  const served = new Served(db, tree);
+export async function serve(
+  db: TestDatabase,
+  tree: ConfigTree = {},
+  nodeOptions: readonly string[] = [],
+): Promise<Served> {
+  const served = new Served(db, tree, nodeOptions);
   await served.says('listening on 127.0.0.1');
   return served;
 }
