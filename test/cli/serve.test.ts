@@ -433,7 +433,7 @@ test('A pooler that runs does not start while the process runs whose number is i
 test.each([
   ['a process that is no more', () => spawnSync(process.execPath, ['--version']).pid],
   ['itself, from an earlier life', () => process.pid],
-  ['nobody', () => 'nonsense'],
+  ['nobody', () => ''],
 ])('A pooler that runs takes over a file with the number of %s', async (_, left) => {
   const stage = new Stage();
   const file = join(stage.folder, 'pooler.pid');
@@ -483,10 +483,17 @@ test.skipIf(process.platform === 'win32')(
 
 test('A pooler that runs that can not write its number is stopped, and says why', async () => {
   const stage = new Stage();
-  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', '.')).toBe(1);
-  expect(stage.err).toContain("headgate: can't run: EISDIR");
+  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'nowhere/pooler.pid')).toBe(1);
+  expect(stage.err).toMatch(/^headgate: can't run: The pid file .*pooler\.pid can't be written: ENOENT/m);
   expect(stage.shutdowns).toEqual(['immediate 0']);
   expect(stage.signals.eventNames()).toEqual([]);
+});
+
+test('A pooler does not begin to run where its number would be written over something else', async () => {
+  const stage = new Stage();
+  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', '.')).toBe(1);
+  expect(stage.err).toContain('something else is there');
+  expect(stage.started).toEqual([]);
 });
 
 test('A pooler that runs that can not listen says why, and ends with 1', async () => {

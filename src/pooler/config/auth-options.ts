@@ -156,7 +156,7 @@ export const adminOptions = {
   pidFile: option(path, undefined, {
     name: 'pidfile',
     meaning:
-      'file for the number of the process, for as long as it runs; there is no start while a process lives whose number is in it',
+      'file for the number of the process, for as long as it runs; there is no start while a process lives whose number is in it, or over anything else than a number',
     reload: 'restart',
     whyRestart: 'it is written at the start',
     pgbouncer: {},
