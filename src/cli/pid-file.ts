@@ -2,7 +2,7 @@
 import { closeSync, constants, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
 
-/** Of a number and the end of its line, and more than that. */
+/** Larger than any number with a line end. */
 const mostBytes = 32;
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 
@@ -13,7 +13,7 @@ export class PidFile {
     this.#path = path;
   }
 
-  /** Throws a `ServingError` if it is another's, who lives. What a dead one has left behind is in nobody's way. */
+  /** Throws a `ServingError` if another process runs under the number in the file. The file of a dead process is ignored. */
   refuseIfTaken(): void {
     const pid = this.#read();
     if (pid === undefined || pid === process.pid || !isAlive(pid)) return;
@@ -22,7 +22,7 @@ export class PidFile {
     );
   }
 
-  /** Under another name first: a link that somebody has put there is replaced, and what it leads to is left alone. */
+  /** Written under another name first: a symbolic link at the path is replaced, and its target is left alone. */
   write(): void {
     const draft = `${this.#path}.${process.pid}`;
     rmSync(draft, { force: true });

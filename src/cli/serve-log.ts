@@ -7,7 +7,7 @@ import type { Terminal } from './terminal.js';
 
 const lostLines = 'lines of this log could not be written, and were dropped';
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
-/** Of syslog(3). */
+/** Priorities of syslog(3). */
 const priorities: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 
 export interface LogSettings {
@@ -74,7 +74,7 @@ function textOf(message: string, details: LogDetails): string {
   const pairs = Object.entries(details)
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value]) => ` ${name}=${shown(value)}`);
-  // A message may have a name in it that somebody made up.
+  // A message may contain a name that a client has chosen.
   const line = message.replace(/\p{Cc}+/gu, ' ');
   return pairs.length === 0 ? line : `${line} ${pairs.join('')}`;
 }

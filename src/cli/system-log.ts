@@ -3,7 +3,7 @@ import { openSystemLog } from '../net/system-calls.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { ServingError } from '../pooler/errors.js';
 
-/** Of syslog(3). */
+/** Facilities of syslog(3). */
 const facilities: Readonly<Record<PoolerConfig['logging']['syslogFacility'], number>> = {
   user: 1,
   daemon: 3,

@@ -2,7 +2,7 @@
 import type { ConsoleRow } from './console-client.js';
 
 export interface TopColumn {
-  /** Of the SHOW command. */
+  /** Column of the SHOW command. */
   readonly from: string;
   readonly title: string;
   readonly kind: 'text' | 'number' | 'micros';

@@ -7,7 +7,7 @@ import type { Watch } from './watch.js';
 const mostUnsent = 512 * 1_024;
 const beatMs = 15_000;
 
-/** `isAllowed` is asked again and again: whoever logs out sees nothing more. */
+/** `isAllowed` is asked before each event: after a logout nothing more is sent. */
 export function streamTo(response: ServerResponse, watch: Watch, isAllowed: () => boolean): void {
   response.writeHead(200, {
     ...pageHeaders,

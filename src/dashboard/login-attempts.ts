@@ -1,4 +1,4 @@
-/** Limits wrong logins: a few from one address, and not many from all together. Bounded, whoever knocks. */
+/** Limits wrong logins from one address and from all addresses together. Remembers a bounded number of addresses. */
 
 const windowMs = 60_000;
 const mostOfOne = 5;

@@ -17,9 +17,9 @@ export interface DashboardOptions {
   readonly port?: number | undefined;
   /** Default: `127.0.0.1`. An address that others can reach needs a password. */
   readonly host?: string | undefined;
-  /** Of those who may look and act. Without any password, a token is made, and is part of `url`. */
+  /** Password for looking and acting. Without any password, a token is made, and is part of `url`. */
   readonly password?: string | undefined;
-  /** Of those who may only look. */
+  /** Password for looking only. */
   readonly viewerPassword?: string | undefined;
   /** Answers `GET /metrics` in Prometheus' format, e.g. `() => register.metrics()` of prom-client. */
   readonly metrics?: (() => Promise<string>) | undefined;

@@ -35,7 +35,7 @@ interface Counted extends PoolClients {
   statements: number;
 }
 
-/** Of pools that have any, in one pass over all clients. Clients are served meanwhile. */
+/** Clients of each pool that has any, counted in one pass over all clients. Clients are served meanwhile. */
 export async function readClients(pooler: PoolerState): Promise<ReadonlyMap<BackendPool, PoolClients>> {
   const pauses = new Pauses();
   const byPool = new Map<BackendPool, Counted>();
