@@ -19,7 +19,7 @@ export function readProcess(pooler: PoolerState, version: string, loop: LoopDela
     startedAtMs: Date.now() - process.uptime() * 1_000,
     clients: pooler.sessions.size,
     clientLimit: pooler.config.limits.maxClientConn,
-    loggingIn: pooler.visitors.size,
+    loggingIn: pooler.pendingClients.size,
     consoles: pooler.consoles.size,
     logins: pooler.logins,
     memory: process.memoryUsage(),
