@@ -77,7 +77,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     ['preserve', ['app.ts', 'app.cts'], { moduleResolution: 'bundler' }],
     ['commonjs', ['app.ts'], { moduleResolution: 'bundler' }],
   ])(
-    'compiles with module %s',
+    'a TypeScript program with the packed file among its packages compiles with module %s',
     async (module, files, more) => {
       const compilerOptions = { ...strict, module, ...more };
       project.write({ [`tsconfig.${module}.json`]: JSON.stringify({ compilerOptions, files }) });
@@ -92,7 +92,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     ['with esModuleInterop', ['common.ts'], { esModuleInterop: true }],
     ['without esModuleInterop', ['plain.ts'], { esModuleInterop: false }],
   ])(
-    'compiles as CommonJS of TypeScript 5, %s',
+    'a TypeScript program with the packed file among its packages compiles as CommonJS of TypeScript 5, %s',
     (_how, files, more) => {
       const { CommonJS } = ts.ModuleKind;
       expect(
@@ -102,7 +102,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     240_000,
   );
 
-  test('compiles with module node16 of TypeScript 5, without esModuleInterop', () => {
+  test('a TypeScript program with the packed file among its packages compiles with module node16 of TypeScript 5, without esModuleInterop', () => {
     const options = {
       module: ts.ModuleKind.Node16,
       moduleResolution: ts.ModuleResolutionKind.Node16,
@@ -154,7 +154,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     );
   }
 
-  test('has types that agree with the code, by the rules of Are The Types Wrong', async () => {
+  test('a TypeScript program with the packed file among its packages has types that agree with the code, by the rules of Are The Types Wrong', async () => {
     const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
     // The two kinds of entries there are; the others are made as the first.
     const args = [project.archive, '--entrypoints', '.', 'pg-pool', 'dsql', '--format', 'json'];
