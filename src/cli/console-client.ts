@@ -5,7 +5,7 @@ import { UsageError } from './usage-error.js';
 
 export type ConsoleRow = Readonly<Record<string, string>>;
 
-/** A console can't be reached, or lets nobody in. */
+/** A console can't be reached, or refuses the login. */
 export class ConsoleError extends HeadgateError {
   constructor(message: string, cause?: unknown) {
     super('HG_CONSOLE', message, { cause });

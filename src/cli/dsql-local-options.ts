@@ -180,7 +180,7 @@ function read(name: string, kind: Kind, text: string): string | number {
 }
 
 export function readDuration(name: string, text: string): number {
-  // A number alone would be milliseconds, which nobody means here.
+  // A number without a unit would mean milliseconds, which is hardly ever meant here.
   const ms = /^\d+$/.test(text) && text !== '0' ? undefined : parseDuration(text);
   if (ms === undefined)
     throw new UsageError(`--${name} must be a duration such as 45s or 60m, not '${text}'`);

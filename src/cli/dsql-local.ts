@@ -73,7 +73,7 @@ const sameSignalMs = 1_000;
 
 /** Waits for a signal, or for the end of PostgreSQL. */
 class Ending {
-  /** Resolves when it is time to stop: with the reason where nobody asked for it. */
+  /** Resolves when it is time to stop: with the reason if no signal asked for it. */
   readonly asked: Promise<Error | undefined>;
   readonly #terminal: Terminal;
   readonly #off: (() => void)[] = [];

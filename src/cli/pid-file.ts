@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
 
-/** Of a number and the end of its line, and more than that. */
+/** Larger than any number with a line end. */
 const mostBytes = 32;
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 
@@ -38,7 +38,7 @@ export class PidFile {
     );
   }
 
-  /** Under another name first: a link that somebody has put there is replaced, and what it leads to is left alone. */
+  /** Written under another name first: a symbolic link at the path is replaced, and its target is left alone. */
   write(): void {
     this.refuseIfTaken();
     const draft = `${this.#path}.${process.pid}`;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
 
-/** Throws a `ServingError`: as root nothing is to run that was meant to run as somebody else. */
+/** Throws a `ServingError`: what is meant to run as another user never runs as root. */
 export function becomeUser(user: string | undefined): void {
   if (user === undefined || process.getuid?.() === undefined) return;
   if (process.getuid() !== 0) {

@@ -94,7 +94,7 @@ function textOf(message: string, details: LogDetails): string {
   const pairs = Object.entries(details)
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value]) => ` ${name}=${shown(value)}`);
-  // A message may have a name in it that somebody made up.
+  // A message may contain a name that a client has chosen.
   const line = message.replace(/\p{Cc}+/gu, ' ');
   return pairs.length === 0 ? line : `${line} ${pairs.join('')}`;
 }

@@ -19,7 +19,7 @@ export interface RunningPooler {
   readonly config?: PoolerConfig | undefined;
   /** Where metrics are; undefined without any. */
   readonly metricsPort?: number | undefined;
-  /** Of the page, after the address of the metrics, with what is needed to log in; undefined without a page. */
+  /** Path of the page, behind the address of the metrics, with the login token; undefined without a page. */
   readonly pagePath?: string | undefined;
   reload(config: PoolerConfig): Promise<unknown>;
   /** As on the console. */
@@ -70,7 +70,7 @@ export class Serving {
   readonly #log: PoolerLog;
   readonly #events: ServingLog;
   readonly #systemLog: SystemLog | undefined;
-  /** Of those that were read, the last one. */
+  /** The configuration that was read last. */
   #last: PoolerConfig;
   #pooler: RunningPooler | undefined;
   #isStopping = false;

@@ -88,7 +88,7 @@ async function fleetProblems(config: PoolerConfig): Promise<string[]> {
   }
 }
 
-/** A line for each database and user. False where nobody can log in to one. */
+/** A line for each database and user. False if a login to one of them fails for every user. */
 async function connectsEverywhere(
   config: PoolerConfig,
   { environment }: ServeWorld,

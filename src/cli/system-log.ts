@@ -7,7 +7,7 @@ import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { ServingError } from '../pooler/errors.js';
 import type { LogLevel } from '../pooler/log.js';
 
-/** Of syslog(3). */
+/** Facilities of syslog(3). */
 const facilities: Readonly<Record<PoolerConfig['logging']['syslogFacility'], number>> = {
   user: 1,
   daemon: 3,

@@ -11,7 +11,7 @@ import type { CallParts } from './timed-call.js';
 export interface LeaseCall {
   /** Names the request. A repeated request has the same id, so that it can be carried out once. */
   readonly id: string;
-  /** Aborted when nobody waits for this call any more. */
+  /** Aborted when the result of this call is not needed any more. */
   readonly signal: AbortSignal;
 }
 

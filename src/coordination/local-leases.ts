@@ -36,7 +36,7 @@ export interface LocalLeasesStats {
  * ```ts
  * import { localLeases, Pool } from 'headgate';
  *
- * const leases = localLeases({ limit: 50 }); // together never more than 50, whoever needs them
+ * const leases = localLeases({ limit: 50 }); // never more than 50 over all pools
  * const orders = new Pool({ max: 40, leases });
  * const reports = new Pool({ max: 40, leases });
  * ```

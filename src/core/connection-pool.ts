@@ -448,7 +448,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     if (state === 'draining') draining.finish();
   }
 
-  /** Nobody waits and no connection is missing: the usual case at a release. */
+  /** No caller waits and no connection is missing: the usual case at a release. */
   #isQuiet(): boolean {
     if (!this.#isOrdinary || this.#waiters.size > 0) return false;
     return this.#idle.spares >= this.policy.minIdle || this.#ledger.room === 0;

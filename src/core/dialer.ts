@@ -23,15 +23,15 @@ export class Dial<C> implements Linked<Dial<C>> {
   /** When the current state must end. */
   deadline: number;
   /** Set when the dial is abandoned: from then on the attempt counts as a closing connection. */
-  slot: Slot | undefined = undefined;
+  slot: Slot | undefined;
   /** No caller wants this dial any more: a timeout is then no failure. */
   isUnwanted = false;
   /** The caller for whom the dial is made. */
-  waiter: Waiter<C> | undefined = undefined;
+  waiter: Waiter<C> | undefined;
   /** A failure of this dial is that caller's answer. */
   answersWaiter = false;
-  previous: Dial<C> | undefined = undefined;
-  next: Dial<C> | undefined = undefined;
+  previous: Dial<C> | undefined;
+  next: Dial<C> | undefined;
 
   constructor(approval: Approval, startedAt: number, deadline: number) {
     this.approval = approval;

@@ -259,7 +259,7 @@ export class LiveConnections<C> {
       this.checked(c, new CheckTimeoutError(this.#policy.checkTimeout), undefined);
       isServerSilent = true;
     }
-    // The others may have nobody at their other end either.
+    // The server may have lost the other connections, too.
     if (isServerSilent) this.#checkIdle(now, () => true);
     for (let c = this.#closing.head; c !== undefined && c.deadline <= now; c = this.#closing.head) {
       this.#dialer.destroy(c);

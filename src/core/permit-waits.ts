@@ -23,7 +23,7 @@ export class PermitWaits {
   /** Waits that began. */
   count = 0;
   #waitedMs = 0;
-  #since: number | undefined = undefined;
+  #since: number | undefined;
   #seenAt = 0;
   #toldAt = 0;
 

@@ -19,11 +19,11 @@ export interface PoolStats extends PoolCounts {
   readonly leased: number;
   readonly state: PoolState;
   readonly breaker: BreakerState;
-  /** The cause for which waiters wait; undefined while nobody waits. */
+  /** The cause for which waiters wait; undefined without waiters. */
   readonly waitCause: WaitCause | undefined;
   /** Waiters without a dial because the rate limiter has no permit. */
   readonly waitingForPermit: number;
-  /** The wait of the caller that has waited for longest; 0 while nobody waits. */
+  /** The wait of the caller that has waited for longest; 0 without waiters. */
   readonly longestWaitMs: number;
   /** The highest `pending + live + closing` there ever was. */
   readonly peak: number;

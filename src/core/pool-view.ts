@@ -102,7 +102,7 @@ export abstract class PoolView<C> {
   }
 
   /**
-   * All connections would be in use if nobody shared one. `more`: callers about to ask for one. False while callers wait, and
+   * All connections would be in use if callers did not share any. `more`: callers about to ask for one. False while callers wait, and
    * while more connections may be opened.
    */
   isCrowdedWith(more: number): boolean {

@@ -20,7 +20,7 @@ export class ShareFiller {
   #ranks = new Int32Array(0);
 
   /**
-   * Raises `claims.shares` by `amount` in all, none above its ceiling. Returns the number that nobody could take. The
+   * Raises `claims.shares` by `amount` in all, none above its ceiling. Returns the number of slots that no user could take. The
    * k-th slot of a user is counted from its offset.
    */
   fill(claims: Claims, amount: number): number {

@@ -37,7 +37,7 @@ export class StuckWatch<C> {
   readonly #alarm: Alarm;
   #isSet = false;
   #readySince = 0;
-  #endSince: number | undefined = undefined;
+  #endSince: number | undefined;
   #intervalMs = firstIntervalMs;
   #tellAgainAt = Number.NEGATIVE_INFINITY;
   #seenAgain = 0;

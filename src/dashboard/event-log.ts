@@ -1,4 +1,4 @@
-/** The last events that somebody should know of. The same one again is counted, so that a flood of one does not hide the others. */
+/** The last warnings and errors. A repeated event is counted, so that a flood of one event does not hide the others. */
 import type { EventRecord } from './snapshot.js';
 
 const most = 100;

@@ -16,7 +16,7 @@ export const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/** The request can't be served as it is; the message is for whoever sent it. */
+/** The request can't be served as it is; the message is for its sender. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ export function jainOf(users: readonly ShareRecord[]): number | undefined {
     const isWaiting = waitedMs > 0;
     const entitled = Math.min(demand, share);
     if (held === 0 && (!isWaiting || entitled <= 0)) continue;
-    // Whoever does not wait has what it wants; more than the entitlement is what others do not need.
+    // A user without waiters has what it wants; more than the entitlement is what others do not need.
     const part = isWaiting && entitled > 0 ? Math.min(1, held / entitled) : 1;
     count++;
     sum += part;

@@ -10,7 +10,7 @@ const beatMs = 15_000;
 /** Beats after which a reader that has not caught up is disconnected. */
 const mostBeatsBehind = 4;
 
-/** `isAllowed` is asked again and again: whoever logs out sees nothing more. */
+/** `isAllowed` is asked before each event: after a logout nothing more is sent. */
 export function streamTo(response: ServerResponse, watch: Watch, isAllowed: () => boolean): void {
   response.writeHead(200, {
     ...pageHeaders,

@@ -41,7 +41,7 @@ function addOne(counts: number[], ms: number): void {
   counts[at] = (counts[at] ?? 0) + 1;
 }
 
-/** Of several processes; undefined where there is no connection. */
+/** Sums over several processes; undefined without connections. */
 export function addLives(all: readonly Lives[]): LivesRecord | undefined {
   const sum = noLives();
   for (const { ages, remaining, next } of all) {

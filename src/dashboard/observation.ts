@@ -23,7 +23,7 @@ export interface Observation {
   readonly rebalances: readonly RebalanceRecord[];
   readonly fleet: readonly FleetRecord[];
   readonly workers: readonly WorkerRecord[];
-  /** The costliest, then the slowest of the others. Undefined where nobody keeps statistics of statements. */
+  /** The costliest, then the slowest of the others. Undefined where statistics of statements are off. */
   readonly statements: readonly StatementRecord[] | undefined;
   readonly running: readonly RunningRecord[];
   /** Why the last attempt to open a connection failed, while that goes on. */
@@ -56,7 +56,7 @@ export interface ShareRecord {
   readonly share: number;
   readonly weight: number;
   readonly recalled: number;
-  /** Of the request that waits longest; 0 where none does. */
+  /** Wait of the request that waits longest; 0 without waiters. */
   readonly waitedMs: number;
 }
 

@@ -23,9 +23,9 @@ export interface DashboardOptions {
    * name below `example.com`. Default: none.
    */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** Of those who may look and act. Without any password, a token is made, and is part of `url`. */
+  /** Password for looking and acting. Without any password, a token is made, and is part of `url`. */
   readonly password?: string | undefined;
-  /** Of those who may only look. */
+  /** Password for looking only. */
   readonly viewerPassword?: string | undefined;
   /** Answers `GET /metrics` in Prometheus' format, e.g. `() => register.metrics()` of prom-client. */
   readonly metrics?: (() => Promise<string>) | undefined;

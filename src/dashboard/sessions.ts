@@ -29,7 +29,7 @@ export class PageSessions {
     const number = ++this.#lastNumber;
     const session = { id, number, role, csrf, from, beganAt: now, usedAt: now };
     this.#sessions.set(id, session);
-    // Of too many, the one that was not used for longest goes.
+    // Above the limit, the session unused for longest is dropped.
     if (this.#sessions.size > most) this.#sessions.delete(this.#sessions.keys().next().value as string);
     return session;
   }

@@ -73,7 +73,7 @@ export interface NowSection {
   };
 }
 
-/** Of the last seconds, in milliseconds, estimated from classes of times. */
+/** Percentiles of the last seconds, in milliseconds, estimated from classes of times. */
 export interface Percentiles {
   readonly count: number;
   readonly p50: number;
@@ -86,7 +86,7 @@ export interface BudgetSection extends Omit<BudgetRecord, 'users'> {
   readonly users: readonly ShareRecord[];
   readonly others: (Omit<ShareRecord, 'user' | 'weight'> & { readonly count: number }) | null;
   readonly demand: number;
-  /** How even the parts are that users have of what they are entitled to: 1 is even; null where nobody needs anything. */
+  /** How even the parts are that users have of what they are entitled to: 1 is even; null without demand. */
   readonly jain: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Source of the page: a pooler or a pool. Asked once a second while somebody looks, and less often otherwise. */
+/** Source of the page: a pooler or a pool. Asked once a second while a browser is connected, and less often otherwise. */
 import type { Observation } from './observation.js';
 
 export interface Source {
@@ -31,15 +31,15 @@ export type ActionName = (typeof actionNames)[number];
 
 export interface Action {
   readonly name: ActionName;
-  /** Of `pause`, `resume`, `reconnect`, `kill`, `disable` and `enable`; undefined for all where that is possible. */
+  /** For `pause`, `resume`, `reconnect`, `kill`, `disable` and `enable`; undefined for all databases where that is possible. */
   readonly database?: string | undefined;
-  /** Of `kill_client`. */
+  /** For `kill_client`. */
   readonly client?: number | undefined;
-  /** Of `set_weight`. */
+  /** For `set_weight`. */
   readonly user?: string | undefined;
-  /** Of `set`. */
+  /** For `set`. */
   readonly key?: string | undefined;
-  /** Of `set` and `set_weight`. */
+  /** For `set` and `set_weight`. */
   readonly value?: string | undefined;
 }
 

@@ -93,7 +93,7 @@ function databasePaused({ pausedDatabases, pools }: Observation): Verdict | unde
   };
 }
 
-/** A budget that is full and has somebody waiting; of several, the one with most who wait. */
+/** The full budget with most waiters, if any has waiters. */
 function budgetBinds({ budgets, callers, pools }: Observation): Verdict | undefined {
   const full = budgets
     .filter(({ parts, waiting, held, capacity }) => parts !== 'states' && waiting > 0 && held >= capacity)
@@ -163,7 +163,7 @@ function waitsOtherwise({ callers, pools, connections }: Observation): Verdict |
   };
 }
 
-/** Of a pool in a program, the text is what the pool does; of a pooler, a sentence about its budget. */
+/** For a pool in a program, what the pool does; for a pooler, a sentence about its budget. */
 function shortageOf(pool: PoolRecord | undefined): string | undefined {
   return pool?.database === '' ? `pool ${pool.user} ${pool.shortage}` : pool?.shortage;
 }

@@ -1,5 +1,5 @@
 /**
- * Looks at a source once a second while somebody watches, and less often otherwise, and tells those who watch what is
+ * Reads a source once a second while a browser is connected, and less often otherwise, and tells all browsers what is
  * different. Looking takes no more than a part of the time: where it takes long, it happens less often.
  */
 
@@ -12,7 +12,7 @@ import { Recent } from './time-window.js';
 import { verdictOf } from './verdict.js';
 
 const everyMs = 1_000;
-/** While nobody watches, so that whoever comes sees what has been. */
+/** Interval without browsers, so that the first one to connect has a history. */
 const quietEveryMs = 10_000;
 /** Looking takes one part of so many at most. */
 const leastParts = 50;

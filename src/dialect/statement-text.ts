@@ -9,7 +9,7 @@ interface Edit {
 
 /** A whole text, which holds several statements. `masked` has as many bytes, and can be read by PostgreSQL's grammar. */
 export class WholeText {
-  /** Of the masked text. */
+  /** Bytes of the masked text. */
   readonly bytes: Buffer;
   readonly isMasked: boolean;
   readonly #originalBytes: Buffer;

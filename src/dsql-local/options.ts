@@ -50,9 +50,9 @@ export interface DsqlLocalOptions {
   readonly copyLimit?: number | undefined;
   /** The port of the control interface (HTTP on 127.0.0.1): faults, the report, dropping connections. 0: any free one. Default: none. */
   readonly controlPort?: number | undefined;
-  /** Called after each login, successful or not. Default: nobody. */
+  /** Called after each login, successful or not. Default: not called. */
   readonly onLogin?: ((login: LoginEvent) => void) | undefined;
-  /** Hears of errors that are neither a client's nor DSQL's: PostgreSQL has ended, or there is a bug. Default: nobody. */
+  /** Called with errors that are neither a client's nor DSQL's: PostgreSQL has ended, or there is a bug. Default: not called. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 

@@ -41,7 +41,7 @@ export interface DsqlLocal {
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of the identity that the access key belongs to. */
+  /** ARN of the identity that the access key belongs to. */
   readonly arn: string;
   /** The authority that has signed the server's certificate: PEM, and the file that has it. */
   readonly ca: string;

@@ -147,7 +147,7 @@ function withoutOwn(options: DsqlPoolOptions): PoolOptions {
   return Object.fromEntries(Object.entries(options).filter(([name]) => !isOwn(name)));
 }
 
-/** A token is a password in clear text: it goes to nobody who has not proved to be the cluster. */
+/** A token is a password in clear text: it is only sent to a server that has proved to be the cluster. */
 function readTls(read: OptionReader, ssl: unknown): Exclude<PoolOptions['ssl'], boolean | undefined> {
   const isObject = typeof ssl === 'object' && ssl !== null;
   if (ssl !== undefined && ssl !== true && !isObject)

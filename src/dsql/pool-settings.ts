@@ -148,7 +148,7 @@ class PoolChoices {
     };
   }
 
-  /** Upkeep is the reservoir's own. A dial has its own time, since nobody waits for it. */
+  /** Upkeep is the reservoir's own. A dial has its own time, since no caller waits for it. */
   withReservoir(): PoolOptions {
     const given = this.#given;
     // An operator who turns the reservoir on did not write the program, and gets no error for what is in it.

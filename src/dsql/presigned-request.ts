@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { AwsCredentials } from './signer.js';
 
 export interface PresignedRequest {
-  /** Of the token: `rds-db` or `dsql`. */
+  /** Service of the token: `rds-db` or `dsql`. */
   readonly service: string;
   readonly region: string;
   /** With the port, where it is signed too. */
@@ -21,7 +21,7 @@ const algorithm = 'AWS4-HMAC-SHA256';
 /** The address without its scheme, as databases want it. */
 export function presign(request: PresignedRequest): string {
   const { service, region, parameters, credentials, signedAt, lifeSeconds } = request;
-  // As whoever verifies it sees it.
+  // As the verifier sees it.
   const host = request.host.toLowerCase();
   const time = new Date(signedAt).toISOString().replace(/[-:]|\.\d+/g, '');
   const scope = [time.slice(0, 8), region, service, 'aws4_request'];

@@ -39,7 +39,7 @@ interface Token {
   readonly expiresAt: number;
   /** Not handed out from here on: a dial takes time, and clocks differ. */
   readonly usableUntil: number;
-  /** From here on, whoever asks starts a refresh and does not wait for it. */
+  /** From this time on, a request starts a refresh and does not wait for it. */
   refreshAt: number;
 }
 

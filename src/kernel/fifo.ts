@@ -1,5 +1,5 @@
 /**
- * A first-in-first-out queue. `Array.shift` moves all other items once an array has some ten thousand, so whoever can make a
+ * A first-in-first-out queue. `Array.shift` moves all other items once an array has some ten thousand, so a party that can make a
  * queue that long could make each step of it slow.
  */
 export class Fifo<T> {

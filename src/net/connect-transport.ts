@@ -107,7 +107,7 @@ function endsOf({ path, port = 5_432 }: DialOptions, socket: Socket): SocketEnds
   return path === undefined ? tcpEnds(socket) : unixEnds(port);
 }
 
-/** Resolves in the turn in which the socket is connected; nobody reads from it yet. */
+/** Resolves in the turn in which the socket is connected; it has no reader yet. */
 function openSocket(options: DialOptions, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const { path, host = 'localhost', port = 5_432, lookup, keepAlive, tuning, connected } = options;

@@ -158,7 +158,7 @@ export class Listeners {
   }
 }
 
-/** Where all clients of a listening socket come in at one address, nobody needs to ask for it. */
+/** Where all clients of a listening socket connect to one address, the kernel need not be asked for it. */
 function localEndOf({
   host,
   port,

@@ -105,7 +105,7 @@ export class ListeningSocket {
   async #open(): Promise<void> {
     const endpoint = this.#endpoint;
     if (endpoint.kind === 'unix' && !isAbstract(endpoint)) await removeStaleSocket(endpoint.path);
-    // Nobody reads before the session exists, and a client that has ended its side may still be answered.
+    // The socket has no reader before the session exists, and a client that has ended its side may still be answered.
     const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true });
     server.on('connection', (socket: Socket) => {
       this.#pauseMs = shortestPauseMs;

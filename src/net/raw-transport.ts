@@ -47,7 +47,7 @@ let request: WriteRequest = new WriteWrap();
 
 export class RawTransport extends SocketTransport {
   readonly #handle: NativeHandle;
-  /** Undefined for a handle that was accepted without one, until somebody needs it. */
+  /** Undefined for a handle that was accepted without one, until it is asked for. */
   #socket: Socket | undefined;
   #events: SocketEvents | undefined;
   readonly #isShared: boolean;

@@ -20,7 +20,7 @@ function serverNameOf(socket: TLSSocket): string | undefined {
   return typeof servername === 'string' && servername !== '' ? servername : undefined;
 }
 
-/** A certificate with several common names, or with a zero byte in one, names nobody. */
+/** A certificate with several common names, or with a zero byte in one, has no valid name. */
 function commonNameOf(socket: TLSSocket): string | undefined {
   const name: unknown = socket.getPeerCertificate().subject?.CN;
   return typeof name === 'string' && name !== '' && !name.includes('\0') ? name : undefined;

@@ -170,7 +170,7 @@ export const dsqlMetricTable = {
   },
 } as const satisfies MetricTable;
 
-/** Of transactions that retry. */
+/** Metrics of transactions that retry. */
 export const transactionMetricTable = {
   dsql_tx_latency: {
     type: 'histogram',

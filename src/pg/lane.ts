@@ -41,11 +41,11 @@ export class Lane implements Linked<Lane> {
   isClosing = false;
   endsForGood = false;
   /** Why the connection is not to be used again. */
-  failure: Error | undefined = undefined;
+  failure: Error | undefined;
   /** No more answers will come. */
   isLost = false;
-  previous: Lane | undefined = undefined;
-  next: Lane | undefined = undefined;
+  previous: Lane | undefined;
+  next: Lane | undefined;
 
   readonly #onClientError = (error: Error): void => {
     this.failure ??= error;

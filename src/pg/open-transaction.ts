@@ -9,7 +9,7 @@ export type OnOpenTransaction = 'rollback' | 'discard' | 'warn' | 'keep';
 
 export const openTransactionChoices: readonly OnOpenTransaction[] = ['rollback', 'discard', 'warn', 'keep'];
 
-/** Rolls back, and says how it went; the client belongs to nobody meanwhile. One that does not answer in time has failed. */
+/** Rolls back, and says how it went; no caller has the client meanwhile. One that does not answer in time has failed. */
 export function rollBackFirst(
   connection: PgConnection,
   timeoutMs: number,

@@ -6,7 +6,7 @@ import type { PgClient } from './client.js';
 
 export class PgConnection {
   readonly client: PgClient;
-  /** Of the server's machine; undefined for a socket file. */
+  /** Address of the server's machine; undefined for a socket file. */
   readonly remoteAddress: string | undefined;
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;

@@ -1,13 +1,13 @@
 /** Recognizes the functions by which test tools replace timers. */
 
 interface Marks {
-  /** Of sinon, on which those of Vitest and Jest are built. */
+  /** Mark of sinon's fake timers, on which those of Vitest and Jest are built. */
   readonly clock?: unknown;
-  /** Of Jest's legacy fake timers. */
+  /** Mark of Jest's legacy fake timers. */
   readonly _isMockFunction?: unknown;
 }
 
-/** Of `node:test`, whose functions have no mark. */
+/** Name of the functions of `node:test`, which have no mark. */
 const nameInNodeTest = 'bound #createTimer';
 
 /** True if a test tool has put the function in the place of Node's, as far as it tells. */

@@ -16,7 +16,7 @@ export interface PlanOptions {
   readonly lifetime?: Duration | undefined;
   /** Lives are spread evenly over this width. Default `2m`. */
   readonly jitter?: Duration | undefined;
-  /** So long before its end a connection is replaced. Default `45s`. */
+  /** Time before its end at which a connection is replaced. Default `45s`. */
   readonly guard?: Duration | undefined;
   /** New connections a second that the server accepts from all together. Default 100. */
   readonly rate?: number | undefined;

@@ -6,7 +6,7 @@ export interface SimulationResult {
   readonly scenario: string;
   readonly seed: number;
   readonly durationMs: number;
-  /** Of the virtual world; for "events per second". */
+  /** Events of the virtual world; for "events per second". */
   readonly events: number;
   readonly services: readonly ServiceResult[];
   /** All services together, one row for each sample. */
@@ -45,7 +45,7 @@ export interface Samples {
   readonly limiterDenies: readonly number[];
   readonly workStarted: readonly number[];
   readonly workCompleted: readonly number[];
-  /** Of those who were answered since the sample before; 0 when nobody was. */
+  /** Wait of callers that were answered since the sample before; 0 without any. */
   readonly waitP99Ms: readonly number[];
   readonly discards: Readonly<Record<DiscardReason, readonly number[]>>;
 }

@@ -137,7 +137,7 @@ function refuseEndless({ durationMs, sampleMs, services }: Scenario): void {
   if (problems.length > 0) throw new RangeError(`This scenario has no end: ${problems.join('; ')}.`);
 }
 
-/** Callers are refused by the thousand, each with an error of its own; nobody will ask where in the code it was made. */
+/** Callers are refused by the thousand, each with an error of its own, whose stack trace is not read. */
 function withoutStackTraces<T>(run: () => T): T {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;

@@ -173,7 +173,7 @@ class WordReader {
     if (name === undefined) return undefined;
     const byWords = settingOfWords(name);
     if (!this.#takes('to') && !this.#takes('='))
-      // Of the role with its words was taken care of: this one is in quotes, which is an error.
+      // A role in words was handled before: this one is in quotes, which is an error.
       return byWords === undefined || byWords === 'role' ? undefined : this.#setTo(byWords, isLocal);
     return name === 'role' ? this.#role(isLocal) : this.#setTo(name, isLocal);
   }

@@ -73,15 +73,6 @@ abstract class NamingView extends MessageView {
   name(): string {
     return this.source.toString('utf8', this.nameStart, this.nameEnd);
   }
-
-  /** True if the name equals `name`; makes no string. */
-  hasName(name: Buffer): boolean {
-    if (name.length !== this.nameEnd - this.nameStart) return false;
-    for (let index = 0; index < name.length; index++) {
-      if (this.source[this.nameStart + index] !== name[index]) return false;
-    }
-    return true;
-  }
 }
 
 /** Query: a text, and nothing else. */

@@ -45,7 +45,7 @@ export class MessageScanner {
   /** The collected part of a message whose first piece is not complete. */
   #collection: Buffer = nothing;
   #collected = 0;
-  #failure: ProtocolViolationError | undefined = undefined;
+  #failure: ProtocolViolationError | undefined;
 
   constructor(rules: ScanRules) {
     this.#rules = rules;

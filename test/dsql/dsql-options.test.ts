@@ -33,7 +33,7 @@ describe('a DsqlPool', () => {
     vi.unstubAllEnvs();
   });
 
-  test('fills in what suits a server where opening is what is scarce', () => {
+  test('a DsqlPool fills in what suits a server where opening is what is scarce', () => {
     const pool = make({ host });
     expect(pool.endpoint).toEqual({ host, region: 'us-east-1', clusterId: host.slice(0, 26) });
     expect(pool.options).toMatchObject({
@@ -56,7 +56,7 @@ describe('a DsqlPool', () => {
     expect((pool.options as DsqlPoolOptions).rateLimiter).toBeInstanceOf(TokenBucket);
   });
 
-  test('keeps what is given, and keeps secrets out of its options', () => {
+  test('a DsqlPool keeps what is given, and keeps secrets out of its options', () => {
     const credentials = { accessKeyId: 'AKID', secretAccessKey: 'secret' };
     const pool = make({
       host,
@@ -70,12 +70,12 @@ describe('a DsqlPool', () => {
     expect(JSON.stringify(pool.options)).not.toContain('secret');
   });
 
-  test('takes the region of the environment for a bare cluster id', () => {
+  test('a DsqlPool takes the region of the environment for a bare cluster id', () => {
     vi.stubEnv('AWS_REGION', 'eu-west-1');
     expect(make({ clusterId: host.slice(0, 26), env: undefined }).endpoint.region).toBe('eu-west-1');
   });
 
-  test('spreads a life of one’s own over a tenth of it', () => {
+  test('a DsqlPool spreads a life of one’s own over a tenth of it', () => {
     const pool = make({ host, maxLifetimeSeconds: 660 });
     expect(pool.options).toMatchObject({ maxLifetimeSeconds: 660, maxLifetimeJitterSeconds: 66 });
   });

@@ -201,7 +201,7 @@ describe('what an operator got wrong', () => {
     vi.unstubAllEnvs();
   });
 
-  test('is one warning of the process for each pool, and a line in its log for each thing', async () => {
+  test('what an operator got wrong is one warning of the process for each pool, and a line in its log for each thing', async () => {
     vi.stubEnv('DSQL_CONNECTION_RATE_LIMIT', 'ten');
     vi.stubEnv('DSQL_CONNECTION_BURST', '5');
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
@@ -215,7 +215,7 @@ describe('what an operator got wrong', () => {
     expect(logged).toEqual(lines.map((line) => [line]));
   });
 
-  test('is not said where nothing is wrong, and not by asking for an explanation', async () => {
+  test('what an operator got wrong is not said where nothing is wrong, and not by asking for an explanation', async () => {
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     await using _pool = new DsqlPool({ host, env: { DSQL_CONNECTION_RATE_LIMIT: '5' } });
     explainDsql({ host }, { DSQL_CONNECTION_RATE_LIMIT: 'ten' });

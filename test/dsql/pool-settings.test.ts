@@ -150,7 +150,7 @@ describe('a limit for all processes', () => {
     expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT')).toBe('30s');
   });
 
-  test('has the service and the policy of the options, or else of the environment', () => {
+  test('a limit for all processes has the service and the policy of the options, or else of the environment', () => {
     const more = {
       ...env,
       DSQL_DISTRIBUTED_SERVICE_NAME: 'history',
@@ -175,7 +175,7 @@ describe('a limit for all processes', () => {
     expect(sources.get('fleet.onCoordinatorLoss')).toBe('option');
   });
 
-  test('holds where the policy of the environment can not be used, and says so', () => {
+  test('a limit for all processes holds where the policy of the environment can not be used, and says so', () => {
     const withPolicy = (policy: string) =>
       resolve({}, { ...env, DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS: policy });
     for (const [policy, warning] of [
@@ -194,7 +194,7 @@ describe('a limit for all processes', () => {
     }
   });
 
-  test('has its mistakes in options refused', () => {
+  test('a limit for all processes has its mistakes in options refused', () => {
     const problems = (fleet: object): string => {
       try {
         resolve({ fleet }, {});

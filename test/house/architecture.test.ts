@@ -231,18 +231,18 @@ describe('the picture in docs/architecture.md', () => {
     'docs/architecture.md': `# Rooms of ${orderLine}\n\n\`\`\`\nsrc/\n${rooms.map((room) => `  ${room}/   text\n         more/ text\n`).join('')}\`\`\`\n`,
   });
 
-  test('is right when it shows each folder', () => {
+  test('the picture in docs/architecture.md is right when it shows each folder', () => {
     expect(check({ ...source, ...draw('kernel', 'core') })).toEqual([]);
   });
 
-  test('is wrong when it lacks a folder or shows one too many', () => {
+  test('the picture in docs/architecture.md is wrong when it lacks a folder or shows one too many', () => {
     expect(check({ ...source, ...draw('kernel', 'pooler') })).toEqual([
       'docs/architecture.md:3  src/core/ is not in the picture',
       'docs/architecture.md:3  the picture shows src/pooler/, which does not exist',
     ]);
   });
 
-  test('must be there when the page is', () => {
+  test('the picture in docs/architecture.md must be there when the page is', () => {
     expect(check({ ...source, 'docs/architecture.md': `# Rooms of ${orderLine}\n` })).toEqual([
       'docs/architecture.md:1  there is no picture of src/ in a fenced block',
     ]);

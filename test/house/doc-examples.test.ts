@@ -85,7 +85,7 @@ describe('the examples of the documentation', () => {
     await db.drop();
   });
 
-  test('are found', () => {
+  test('the examples of the documentation are found', () => {
     const found = examples.map((example) => example.name);
     expect(found).toEqual(
       expect.arrayContaining(['docs/drop-in.md, example 1', 'docs/engine.md, example 1']),
@@ -110,7 +110,7 @@ describe('the examples of the documentation', () => {
     60_000,
   );
 
-  test('compile with nothing left to complain about, the declarations of the package included', () => {
+  test('the examples of the documentation compile with nothing left to complain about, the declarations of the package included', () => {
     expect(complaints).toBe('');
   });
 });

@@ -136,11 +136,11 @@ test('docs/errors.md has every code that a warning of the process has among the 
 describe('docs/observability.md', () => {
   const page = 'docs/observability.md';
 
-  test('has every reason for a discard', () => {
+  test('docs/observability.md has every reason for a discard', () => {
     expect(namesOf(page, 'reason')).toEqual([...discardReasons]);
   });
 
-  test('has every field of stats(), and every total', () => {
+  test('docs/observability.md has every field of stats(), and every total', () => {
     const counts = propertiesOf('src/core/pool-counts.ts', 'PoolCounts');
     const stats = propertiesOf('src/core/pool-stats.ts', 'PoolStats');
     expect(namesOf(page, 'field').sort()).toEqual([...counts, ...stats].sort());
@@ -151,23 +151,26 @@ describe('docs/observability.md', () => {
   test.each([
     ['src/runtime/channels.ts', 'PoolChannels', 'channel'],
     ['src/runtime/transaction-channels.ts', 'TransactionChannels', 'channel of transactions'],
-  ])('has every diagnostics channel of %s, with what its messages carry', (file, type, title) => {
-    const source = read(file);
-    const typed = [...bodyOf(source, type).matchAll(/'(headgate:[\w:-]+)':[^{;]*(\{[^}]*\})?/g)];
-    const fields = typed.map(([, name, message]) => [
-      name,
-      [...(message ?? '').matchAll(/readonly (\w+):/g)].map((match) => match[1]),
-    ]);
-    const documented = tableOf(page, title).flatMap(([channels, carried]) =>
-      codes(channels).map((name) => [name, codes(carried)]),
-    );
-    expect(documented).toEqual(fields);
-    expect(typed.map(([, name]) => name)).toEqual(
-      [...source.matchAll(/channel\('([^']+)'\)/g)].map((match) => match[1]),
-    );
-  });
+  ])(
+    'docs/observability.md has every diagnostics channel of %s, with what its messages carry',
+    (file, type, title) => {
+      const source = read(file);
+      const typed = [...bodyOf(source, type).matchAll(/'(headgate:[\w:-]+)':[^{;]*(\{[^}]*\})?/g)];
+      const fields = typed.map(([, name, message]) => [
+        name,
+        [...(message ?? '').matchAll(/readonly (\w+):/g)].map((match) => match[1]),
+      ]);
+      const documented = tableOf(page, title).flatMap(([channels, carried]) =>
+        codes(channels).map((name) => [name, codes(carried)]),
+      );
+      expect(documented).toEqual(fields);
+      expect(typed.map(([, name]) => name)).toEqual(
+        [...source.matchAll(/channel\('([^']+)'\)/g)].map((match) => match[1]),
+      );
+    },
+  );
 
-  test('has every OpenTelemetry instrument', () => {
+  test('docs/observability.md has every OpenTelemetry instrument', () => {
     const made: string[] = [];
     const create = (name: string): object => ({ name: made.push(name) });
     new PoolInstruments({
@@ -210,7 +213,7 @@ test('docs/dsql.md has the defaults that hold', async () => {
 describe('docs/dsql-transactions.md', () => {
   const page = 'docs/dsql-transactions.md';
 
-  test('has every option of transaction()', () => {
+  test('docs/dsql-transactions.md has every option of transaction()', () => {
     const options = [
       ...propertiesOf('src/dsql/transaction/retry-options.ts', 'RetryOptions'),
       ...propertiesOf('src/dsql/transaction/transaction.ts', 'TransactionOptions'),
@@ -222,7 +225,7 @@ describe('docs/dsql-transactions.md', () => {
 describe('docs/engine.md', () => {
   const page = 'docs/engine.md';
 
-  test('has every option', () => {
+  test('docs/engine.md has every option', () => {
     const options = [
       ...propertiesOf('src/core/pool-policy.ts', 'PolicyOptions'),
       ...propertiesOf('src/runtime/promise-pool.ts', 'PromisePoolOptions'),
@@ -230,7 +233,7 @@ describe('docs/engine.md', () => {
     expect(namesOf(page, 'option').sort()).toEqual(options.sort());
   });
 
-  test('has the defaults that hold', () => {
+  test('docs/engine.md has the defaults that hold', () => {
     const inWords: Record<string, unknown> = {
       off: Number.POSITIVE_INFINITY,
       'no limit': Number.POSITIVE_INFINITY,

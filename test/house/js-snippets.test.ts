@@ -65,6 +65,24 @@ describe('a JavaScript snippet', () => {
   });
 });
 
+test.each([...pages, 'SECURITY.md', 'bench/README.md'])('%s says the language of every snippet', (page) => {
+  expect(unmarkedFences(read(page))).toEqual([]);
+});
+
+test('a snippet without a language is found, and the end of a snippet is none', () => {
+  expect(unmarkedFences('```js\na();\n```\n\n```\nsecret\n```\n')).toEqual([5]);
+});
+
+/** Lines on which a snippet begins without its language. */
+function unmarkedFences(text: string): number[] {
+  const fences = text
+    .split('\n')
+    .flatMap((line, index) => (/^\s*```/.test(line) ? [[line, index + 1] as const] : []));
+  return fences.flatMap(([line, number], index) =>
+    index % 2 === 0 && /^\s*```\s*$/.test(line) ? [number] : [],
+  );
+}
+
 test.each(pages)('%s does not have the package fetched from the registry, where it is not', (page) => {
   const fetching = read(page)
     .split('\n')

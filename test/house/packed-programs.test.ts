@@ -139,15 +139,15 @@ describe('a program with the packed file among its packages', () => {
     return JSON.parse(stdout);
   }
 
-  test('imports and requires every entry on Node, and gets the same without a warning', async () => {
+  test('a program with the packed file among its packages imports and requires every entry on Node, and gets the same without a warning', async () => {
     expect(await reportOf('main.mjs')).toEqual(good);
   });
 
-  test('imports and requires the same where Node can not require ES modules', async () => {
+  test('a program with the packed file among its packages imports and requires the same where Node can not require ES modules', async () => {
     expect(await reportOf('main.mjs', ['--no-experimental-require-module'])).toEqual(good);
   });
 
-  test('finds functions and classes under the names that they are exported with', async () => {
+  test('a program with the packed file among its packages finds functions and classes under the names that they are exported with', async () => {
     project.write({
       'names.cjs': `const all = [${requires(all)}];
         const misnamed = all.flatMap((entry) => Object.entries(entry))
@@ -158,7 +158,7 @@ describe('a program with the packed file among its packages', () => {
     expect(await reportOf('names.cjs')).toEqual([]);
   });
 
-  test('has the live page, and the script of the report of a simulation', async () => {
+  test('a program with the packed file among its packages has the live page, and the script of the report of a simulation', async () => {
     project.write({
       'report.cjs': `const { existsSync } = require('node:fs');
         const { htmlReport, readScenario, simulate } = require('headgate/simulator');
@@ -170,7 +170,7 @@ describe('a program with the packed file among its packages', () => {
     expect(await reportOf('report.cjs')).toEqual([true, true, true]);
   });
 
-  test('can read the package.json, and can not reach past what is exported', async () => {
+  test('a program with the packed file among its packages can read the package.json, and can not reach past what is exported', async () => {
     project.write({
       'reach.cjs': `const { name } = require('headgate/package.json');
         import('headgate/dist/index.js').catch((error) => console.log(JSON.stringify([name, error.code])));`,
@@ -183,7 +183,7 @@ describe('a program with the packed file among its packages', () => {
       expect(said).toEqual(${JSON.stringify(good)});
     });`;
 
-  test('runs in Jest as it is installed, which can not load ES modules', async () => {
+  test('a program with the packed file among its packages runs in Jest as it is installed, which can not load ES modules', async () => {
     project.write({
       'jest/default.test.js': `const all = [${requires(all)}];
         const { Pool, PoolClosedError, HeadgateError } = require('headgate');
@@ -205,7 +205,7 @@ describe('a program with the packed file among its packages', () => {
     expect(stderr).toContain('1 passed');
   });
 
-  test('obeys the fake timers of Jest, and the real ones after them', async () => {
+  test('a program with the packed file among its packages obeys the fake timers of Jest, and the real ones after them', async () => {
     project.write({
       'jest-fakes/fakes.test.js': `const { EventEmitter } = require('node:events');
         class Client extends EventEmitter {
@@ -256,7 +256,7 @@ describe('a program with the packed file among its packages', () => {
     expect(stderr).toContain('11 passed');
   });
 
-  test('runs in Jest with ES modules', async () => {
+  test('a program with the packed file among its packages runs in Jest with ES modules', async () => {
     project.write({
       'jest-esm/esm.mjs': jestTest(
         `const { report } = await import('../program.mjs'); const said = await report();`,
@@ -273,7 +273,7 @@ describe('a program with the packed file among its packages', () => {
     expect(stderr).toContain('1 passed');
   });
 
-  test('runs in Vitest', async () => {
+  test('a program with the packed file among its packages runs in Vitest', async () => {
     project.write({
       'vitest/headgate.test.mjs': `import { expect, test } from 'vitest';
         import { report } from '../program.mjs';
@@ -289,13 +289,13 @@ describe('a program with the packed file among its packages', () => {
   test.each([
     ['8.11.0', 'pg-8-11'],
     [versionOf('pg'), 'pg'],
-  ])('works with pg %s', async (version, name) => {
+  ])('a program with the packed file among its packages works with pg %s', async (version, name) => {
     project.withPg(name, name);
     project.write({ [`${name}/main.cjs`]: everyWay });
     expect(await reportOf(`${name}/main.cjs`)).toEqual({ version, ...everyAnswer });
   });
 
-  test('warns of a second copy of pg, and takes the client that it is given', async () => {
+  test('a program with the packed file among its packages warns of a second copy of pg, and takes the client that it is given', async () => {
     project.withPg('two', 'pg-8-11');
     project.write({
       'two/main.cjs': `const pg = require('../node_modules/pg');
@@ -320,7 +320,7 @@ describe('a program with the packed file among its packages', () => {
     ['webpack', 'few/main.mjs'],
     ['ncc', 'few/main.mjs'],
   ])(
-    'runs when bundled by %s',
+    'a program with the packed file among its packages runs when bundled by %s',
     async (bundler, main) => {
       const { stdout } = await project.run(bundlers, [bundler, main, bundler]);
       for (const file of JSON.parse(stdout) as string[]) expect(await reportOf(file)).toEqual(good);

@@ -74,7 +74,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     ['preserve', ['app.ts', 'app.cts'], { moduleResolution: 'bundler' }],
     ['commonjs', ['app.ts'], { moduleResolution: 'bundler' }],
   ])(
-    'compiles with module %s',
+    'a TypeScript program with the packed file among its packages compiles with module %s',
     async (module, files, more) => {
       const compilerOptions = { ...strict, module, ...more };
       project.write({ [`tsconfig.${module}.json`]: JSON.stringify({ compilerOptions, files }) });
@@ -89,7 +89,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     ['with esModuleInterop', ['app.ts'], { esModuleInterop: true }],
     ['without esModuleInterop', ['plain.ts'], { esModuleInterop: false }],
   ])(
-    'compiles as CommonJS of TypeScript 5, %s',
+    'a TypeScript program with the packed file among its packages compiles as CommonJS of TypeScript 5, %s',
     (_how, files, more) => {
       const { CommonJS } = ts.ModuleKind;
       expect(
@@ -104,7 +104,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     ['nodenext', ts.ModuleKind.NodeNext, ts.ModuleResolutionKind.NodeNext, ['plain.cts', 'app.mts']],
     ['esnext of a bundler', ts.ModuleKind.ESNext, ts.ModuleResolutionKind.Bundler, ['app.ts']],
   ] as const)(
-    'compiles with every entry as module %s of TypeScript 5, without esModuleInterop',
+    'a TypeScript program with the packed file among its packages compiles with every entry as module %s of TypeScript 5, without esModuleInterop',
     (_name, module, moduleResolution, files) => {
       expect(compileWith5(files, { module, moduleResolution, esModuleInterop: false })).toEqual([]);
     },
@@ -154,7 +154,7 @@ describe('a TypeScript program with the packed file among its packages', () => {
     );
   }
 
-  test('has types that agree with the code, by the rules of Are The Types Wrong', async () => {
+  test('a TypeScript program with the packed file among its packages has types that agree with the code, by the rules of Are The Types Wrong', async () => {
     const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
     // The two kinds of entries there are; the others are made as the first.
     const args = [project.archive, '--entrypoints', '.', 'pg-pool', 'dsql', '--format', 'json'];

@@ -62,7 +62,7 @@ const foreign = 'psql pg_dump curl export unset umask useradd install systemctl 
 
 test('All snippets are in languages that a test reads', () => {
   const read = ['js', 'ts', 'sh', 'yaml', 'json', 'sql', 'promql'];
-  const fragments = ['python', 'ini'];
+  const fragments = ['python', 'ini', 'text'];
   const languages = new Set(snippets.map(({ language }) => language));
   expect([...languages].filter((language) => ![...read, ...fragments].includes(language))).toEqual([]);
 });

@@ -172,7 +172,7 @@ describe('docs/prometheus-alerts.yml', () => {
   const { groups } = parse(alertFile) as { groups: { rules: Rule[] }[] };
   const rules = groups.flatMap((group) => group.rules).map((rule) => [rule.alert, rule] as const);
 
-  test('has alerts, each once', () => {
+  test('docs/prometheus-alerts.yml has alerts, each once', () => {
     expect(rules.length).toBeGreaterThan(0);
     expect(new Set(rules.map(([name]) => name)).size).toBe(rules.length);
   });
@@ -209,7 +209,7 @@ describe('docs/prometheus-alerts.yml', () => {
     if (mentioned.includes('pool')) expect(expr).not.toContain('dsql_');
   });
 
-  test('has an alert for each cause', () => {
+  test('docs/prometheus-alerts.yml has an alert for each cause', () => {
     for (const cause of refillCauses) expect(alertFile).toContain(`refill_failures_total{reason="${cause}"}`);
   });
 });

@@ -379,7 +379,7 @@ describe('the console', () => {
     return lines;
   }
 
-  test('gets a line of text for each, at its level', () => {
+  test('the console gets a line of text for each, at its level', () => {
     const fields = { target_ready: 50, low_watermark: 50, base_lifetime: '11m' };
     expect(written(fields)).toEqual(
       ['debug', 'info', 'warn', 'error'].map(
@@ -390,7 +390,7 @@ describe('the console', () => {
     expect(written({})[0]).toBe('debug DEBUG It happened');
   });
 
-  test('gets values in quotes that could be taken for something else', () => {
+  test('the console gets values in quotes that could be taken for something else', () => {
     const error = 'rate limit exceeded\nattempt=1 "x"';
     expect(written({ error, attempt: 3, empty: '' })[1]).toBe(
       'info INFO  It happened  error="rate limit exceeded\\nattempt=1 \\"x\\"" attempt=3 empty=""',

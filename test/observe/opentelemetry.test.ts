@@ -89,7 +89,7 @@ describe('the conventions', () => {
     ['create_time', 's', histogram],
     ['wait_time', 's', histogram],
     ['use_time', 's', histogram],
-  ])('are kept by db.client.connection.%s', async (name, unit, kind) => {
+  ])('the conventions are kept by db.client.connection.%s', async (name, unit, kind) => {
     const pool = newPool({ name: 'orders' });
     observe(pool);
     (await pool.acquire()).release();
@@ -100,7 +100,7 @@ describe('the conventions', () => {
     expect(metric?.dataPoints.length).toBe(name === 'count' ? 2 : 1);
   });
 
-  test('ask for the attributes that the program adds as well', async () => {
+  test('the conventions ask for the attributes that the program adds as well', async () => {
     observe(newPool(), { attributes: { 'db.namespace': 'shop' } });
     expect(await reading('db.client.connection.max', { 'db.namespace': 'shop', ...poolNamed('pool') })).toBe(
       3,

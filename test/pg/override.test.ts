@@ -52,7 +52,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     return JSON.parse(lines.join('\n'));
   }
 
-  test("gets Headgate's pool from pg, as the example says", async () => {
+  test("a program with Headgate in place of the pg-pool package gets Headgate's pool from pg, as the example says", async () => {
     expect(await run('main.cjs')).toEqual([
       'hello',
       '1 of at most 3 connections, 1 idle',
@@ -63,8 +63,10 @@ describe('a program with Headgate in place of the pg-pool package', () => {
   test.each([
     ['pg first', "import pg from 'pg'; import { Pool } from 'headgate';"],
     ['headgate first', "import { Pool } from 'headgate'; import pg from 'pg';"],
-  ])('has one class, by import and by require: %s', async (_order, imports) => {
-    const program = `${imports}
+  ])(
+    'a program with Headgate in place of the pg-pool package has one class, by import and by require: %s',
+    async (_order, imports) => {
+      const program = `${imports}
       import PgPool from 'pg-pool';
       import { createRequire } from 'node:module';
       const require = createRequire(process.cwd() + '/');
@@ -77,14 +79,15 @@ describe('a program with Headgate in place of the pg-pool package', () => {
         rows: (await pool.query('select 1 as one')).rows,
       };
       await pool.end();`;
-    expect(await answerOf(program)).toEqual({
-      sameFromHeadgate: true,
-      sameByRequire: true,
-      isPgPool: true,
-      client: true,
-      rows: [{ one: 1 }],
-    });
-  });
+      expect(await answerOf(program)).toEqual({
+        sameFromHeadgate: true,
+        sameByRequire: true,
+        isPgPool: true,
+        client: true,
+        rows: [{ one: 1 }],
+      });
+    },
+  );
 
   test('queries, connects, emits and ends as with pg-pool, with promises and callbacks', async () => {
     const program = `import pg from 'pg';
@@ -113,7 +116,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     });
   });
 
-  test("has what Headgate adds, and the server's own count never passes the limit", async () => {
+  test("a program with Headgate in place of the pg-pool package has what Headgate adds, and the server's own count never passes the limit", async () => {
     const program = `import pg from 'pg';
       const pool = new pg.Pool({ connectionString, application_name: 'override', max: 3, minIdle: 1 });
       await pool.ready(2);
@@ -134,21 +137,24 @@ describe('a program with Headgate in place of the pg-pool package', () => {
   test.each([
     ['opentelemetry.cjs', 'pg-pool.connect', 401],
     ['dd-trace.cjs', 'pg.pool.acquire', 197],
-  ])('is traced as pg-pool is: %s has %s', async (program, name, count) => {
-    const [printed] = await run(program, 'pg.Pool', '200');
-    const { spans } = JSON.parse(printed ?? '') as {
-      spans: { name: string; trace: string; text?: string }[];
-    };
-    expect(spans.filter((span) => span.name === name)).toHaveLength(count);
-    const owners = new Map(
-      spans.filter((span) => span.name.startsWith('request ')).map((root) => [root.trace, root.name]),
-    );
-    const queries = spans.filter((span) => span.name.startsWith('pg.query'));
-    expect(queries).toHaveLength(401);
-    expect(queries.filter(({ trace, text }) => !text?.includes(`'${owners.get(trace)}.'`))).toEqual([]);
-  });
+  ])(
+    'a program with Headgate in place of the pg-pool package is traced as pg-pool is: %s has %s',
+    async (program, name, count) => {
+      const [printed] = await run(program, 'pg.Pool', '200');
+      const { spans } = JSON.parse(printed ?? '') as {
+        spans: { name: string; trace: string; text?: string }[];
+      };
+      expect(spans.filter((span) => span.name === name)).toHaveLength(count);
+      const owners = new Map(
+        spans.filter((span) => span.name.startsWith('request ')).map((root) => [root.trace, root.name]),
+      );
+      const queries = spans.filter((span) => span.name.startsWith('pg.query'));
+      expect(queries).toHaveLength(401);
+      expect(queries.filter(({ trace, text }) => !text?.includes(`'${owners.get(trace)}.'`))).toEqual([]);
+    },
+  );
 
-  test('has it also in a library that brings a pg of its own, with the clients of that pg', async () => {
+  test('a program with Headgate in place of the pg-pool package has it also in a library that brings a pg of its own, with the clients of that pg', async () => {
     const program = `import { createRequire } from 'node:module';
       import pg from 'pg';
       const own = createRequire(process.cwd() + '/node_modules/library/')('pg');

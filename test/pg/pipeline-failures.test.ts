@@ -29,7 +29,7 @@ function neighboursOn(pool: Pool, count: number, first = 0): { areRight(): Promi
 }
 
 describe('a lost connection', () => {
-  test('fails what was under way on it and nothing else, and is replaced', async () => {
+  test('a lost connection fails what was under way on it and nothing else, and is replaced', async () => {
     const gate = newGate();
     await gate.close();
     const { pool, clients } = newWatchedPool({ max: 2 });
@@ -53,7 +53,7 @@ describe('a lost connection', () => {
     expect(await sessionsOf(pool)).toBe(2);
   });
 
-  test('is not given to anyone after the server has said goodbye', async () => {
+  test('a lost connection is not given to anyone after the server has said goodbye', async () => {
     const gate = newGate();
     for (const _turn of times(20, () => 0)) {
       await gate.close();
@@ -100,7 +100,7 @@ describe('a lost connection', () => {
     expect(pool.stats()).toMatchObject({ inUse: 0, waiting: 0, peak: 3 });
   });
 
-  test('is nobody else’s concern when it was idle', async () => {
+  test('a lost connection is nobody else’s concern when it was idle', async () => {
     const pool = newPool({ max: 2 });
     const errors: Error[] = [];
     pool.on('error', (error) => errors.push(error));

@@ -148,7 +148,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
 describe('a class that extends headgate Pool', () => {
   const { server } = usePoolsOf(Pool);
 
-  test('has what Headgate adds, by type too', async () => {
+  test('a class that extends headgate Pool has what Headgate adds, by type too', async () => {
     class ReportingPool extends Pool {
       report(): string {
         const { inUse, idle, limit } = this.stats();

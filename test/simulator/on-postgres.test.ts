@@ -144,7 +144,7 @@ describe('A world run by the simulator and by the real pool', () => {
     return url.href;
   }
 
-  test('has the same counts in both', async () => {
+  test('A world run by the simulator and by the real pool has the same counts in both', async () => {
     const told = worlds.map((world) => simulated(world));
     expect(told).toEqual(worlds.map(({ counts }) => counts));
     const urls: string[] = [];

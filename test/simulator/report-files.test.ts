@@ -34,13 +34,13 @@ describe('The CSV', () => {
   const [head = '', ...lines] = csv.trimEnd().split('\n');
   const rows = lines.map((line) => line.split(','));
 
-  test('has the columns of the seed', () => {
+  test('The CSV has the columns of the seed', () => {
     expect(head).toBe(
       't_rfc3339,service,size,target,in_use,checkouts,empty_events,discards,discard_expired,discard_guard,discard_full,refills,refill_failures,scan_evictions,limiter_denies,work_started,work_completed',
     );
   });
 
-  test('has a row for each sample and service, in order, from a fixed beginning', () => {
+  test('The CSV has a row for each sample and service, in order, from a fixed beginning', () => {
     expect(rows).toHaveLength(91 * 3);
     expect(rows.every((cells) => cells.length === csvColumns.length)).toBe(true);
     expect(rows.slice(0, 4).map(([time, service]) => [time, service])).toEqual([
@@ -52,7 +52,7 @@ describe('The CSV', () => {
     expect(rows.at(-1)?.[0]).toBe('2026-01-01T00:01:30.000Z');
   });
 
-  test('says in its last rows what the result says', () => {
+  test('The CSV says in its last rows what the result says', () => {
     for (const [index, { samples }] of once.result.services.entries()) {
       const last = rows.at(index - 3) ?? [];
       const cell = (column: (typeof csvColumns)[number]) => Number(last[csvColumns.indexOf(column)]);

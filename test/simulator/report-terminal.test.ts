@@ -37,14 +37,14 @@ const bad = run('assertions: { assertMaxConnectsPerSec: 1, assertConvergeWithin:
 describe('The report of a run', () => {
   const text = terminalReport(good);
 
-  test('begins with the verdict and what was run', () => {
+  test('The report of a run begins with the verdict and what was run', () => {
     expect(text.split('\n')[0]).toMatch(
       /^small: passed {2}seed 42, 2 services, 1m simulated, [\d,]+ events$/,
     );
     expect(terminalReport(bad).split('\n')[0]).toMatch(/^strict: FAILED /);
   });
 
-  test('has the assertions, the laws, the faults, the tenants and the charts', () => {
+  test('The report of a run has the assertions, the laws, the faults, the tenants and the charts', () => {
     expect(text).toMatch(/^assertions\n ✓ assertConvergeWithin +after .*expected: .* within 30s$/m);
     expect(text).toMatch(/^laws\n ✓ none was broken in [\d,]+ events$/m);
     expect(text).toMatch(/^faults\n {2}20 s to 25 s {2}crash {2}api-2 {2}recovered .* later$/m);
@@ -52,7 +52,7 @@ describe('The report of a run', () => {
     expect(text).toMatch(/^over 1m\n {2}ready +[ ▁▂▃▄▅▆▇█]{60} {2}to 20 \(limit of the server 10,000\)$/m);
   });
 
-  test('has the share of each tenant over time, most of the connections first', () => {
+  test('The report of a run has the share of each tenant over time, most of the connections first', () => {
     expect(text).toMatch(
       /^ {2}share of \w+ +[ ▁▂▃▄▅▆▇█]{60} {2}to [\d.]+ %\n {2}share of \w+ +[ ▁▂▃▄▅▆▇█]{60} {2}to [\d.]+ %$/m,
     );
@@ -60,7 +60,7 @@ describe('The report of a run', () => {
     expect(terminalReport(alone)).not.toContain('share');
   });
 
-  test('has only the largest and the smallest share of many tenants', () => {
+  test('The report of a run has only the largest and the smallest share of many tenants', () => {
     const [first] = good.result.tenantSamples;
     const tenantSamples = Array.from({ length: 9 }, (_, n) => ({
       tenant: ['target', 'ready'][n] ?? `t${n}\u0007`,
@@ -95,12 +95,12 @@ describe('The report of a run', () => {
     expect(broken).toContain('   and 2 more');
   });
 
-  test('has no colour unless it is asked for', () => {
+  test('The report of a run has no colour unless it is asked for', () => {
     expect(text).not.toContain('\u001B');
     expect(terminalReport(bad, colours)).toContain('\u001B[31mFAILED\u001B[39m');
   });
 
-  test('lets nothing of the scenario control the terminal', () => {
+  test('The report of a run lets nothing of the scenario control the terminal', () => {
     const result = {
       ...good.result,
       scenario: 'a\u001B[2Jb\u009Bc',

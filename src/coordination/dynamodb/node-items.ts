@@ -3,7 +3,7 @@
  *
  *     dsqlnode#<endpoint>#<nodeId>   who holds it, until when, and up to which time ids of it may exist
  *
- * `seq` grows with every change, whoever makes it. A change by the holder names its unique `owner`, and a taker names
+ * `seq` grows with every change by any instance. A change by the holder names its unique `owner`, and a taker names
  * `owner` and `seq` as it saw them. A change that arrives late therefore can't undo another, and a taker knows exactly
  * up to which time ids were promised to others (`ids_until_ms`).
  */

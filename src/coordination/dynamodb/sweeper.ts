@@ -66,7 +66,7 @@ export class Sweeper {
   /** Expired leases, by their key. */
   readonly #watched = new Map<string, Watched>();
   #sweepAt = Number.POSITIVE_INFINITY;
-  /** When the next sweep would be due if nobody waited. */
+  /** Time of the next sweep without waiters. */
   #calmAt = Number.POSITIVE_INFINITY;
   #isBusy = false;
   #isOver = false;
@@ -102,7 +102,7 @@ export class Sweeper {
     this.#arm();
   }
 
-  /** Another instance has swept, or nobody here waits any more. */
+  /** Another instance has swept, or this instance has no waiter any more. */
   relax(): void {
     if (this.#sweepAt >= this.#calmAt) return;
     this.#sweepAt = this.#calmAt;

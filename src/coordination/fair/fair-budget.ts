@@ -170,7 +170,7 @@ export class FairBudget implements Budget {
     for (const { seats } of this.members) {
       for (const { budget: other } of seats) {
         if (other.capacity > capacity || this.#alsoIn.get(other) !== size) continue;
-        // Of two equal budgets, the one with more members decides, and otherwise the older one.
+        // With equal capacities the budget with more members decides, and then the older one.
         if (other.capacity < capacity || other.members.size > size || other.number < number) return true;
       }
       // A budget with all of these members has this one, too.

@@ -1,6 +1,6 @@
 /**
  * Spreads the ends of turns that began together. Closing and opening many connections at the same moment slows each of
- * them, and serves nobody meanwhile.
+ * them, and serves no caller meanwhile.
  */
 export class TurnPace {
   #nextAt = Number.NEGATIVE_INFINITY;

@@ -15,7 +15,7 @@ export class ClusterStartError extends HeadgateError {
   }
 }
 
-/** PostgreSQL has ended, and nobody asked it to. */
+/** PostgreSQL has ended without being asked to. */
 export class ClusterEndedError extends HeadgateError {
   constructor(reason: string) {
     super('HG_CLUSTER_ENDED', `PostgreSQL has ended: ${reason}`);

@@ -47,7 +47,7 @@ input.once('close', () => {
 });
 // A Ctrl-C in the terminal is for the program that uses the server; the guard ends when that one has ended.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => input.close());
-// Nobody reads the report when that program is gone; the end of standard input says so too.
+// After the program's end its pipe has no reader; the end of standard input says so, too.
 process.stdout.on('error', () => {});
 
 const orders = JSON.parse(await firstLine) as GuardOrders;

@@ -11,7 +11,7 @@ import type { GuardOrders, GuardReport } from './guard-orders.js';
 
 export interface GuardedServer {
   readonly port: number;
-  /** Of the server, not of its guard. */
+  /** Process id of the server, not of its guard. */
   readonly pid: number;
   /** Resolves when the server has ended: undefined after `stop()`, else why. */
   readonly ended: Promise<string | undefined>;

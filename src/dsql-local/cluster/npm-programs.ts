@@ -17,7 +17,7 @@ import { dirname, join, relative } from 'node:path';
 import { isOpenToAll } from './folders.js';
 
 export interface NpmPostgres {
-  /** Of the npm package: `16.14.0-beta.17` brings PostgreSQL 16.14. */
+  /** Version of the npm package: `16.14.0-beta.17` brings PostgreSQL 16.14. */
   readonly packageVersion: string;
   /** Holds `bin/`, `lib/` and `share/`. */
   readonly nativeFolder: string;

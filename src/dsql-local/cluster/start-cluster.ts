@@ -14,7 +14,7 @@ export interface ClusterOptions {
   readonly programs: PostgresPrograms;
   /** Kept after the end and used again by the next start. Without one, data is in memory where there is enough, and removed. */
   readonly dataFolder?: string | undefined;
-  /** Of PostgreSQL, such as `max_connections` or `deadlock_timeout`. Those that the stand-in relies on stay as they are. */
+  /** PostgreSQL's settings, such as `max_connections` or `deadlock_timeout`. Settings that the stand-in relies on stay as they are. */
   readonly settings?: PostgresSettings | undefined;
   /** `tcp`: the loopback with a password, also where Unix sockets exist. Default: a Unix socket except on Windows. */
   readonly transport?: 'unix' | 'tcp' | undefined;
@@ -33,12 +33,12 @@ export interface Cluster {
   readonly password: string | undefined;
   /** `16.14` */
   readonly version: string;
-  /** Of PostgreSQL itself. */
+  /** Data folder of PostgreSQL itself. */
   readonly dataFolder: string;
   readonly logFile: string;
   /** For other files of this run, such as certificates: only its owner may enter it, and it is removed at the end. */
   readonly temporaryFolder: string;
-  /** Of the server. */
+  /** Process id of the server. */
   readonly pid: number;
   /** Resolves when the server has ended: undefined after `stop()`, else why. */
   readonly ended: Promise<string | undefined>;

@@ -1,9 +1,9 @@
 /**
- * Decides which transactions conflict, as Aurora DSQL does: nobody waits for a lock, and the earliest COMMIT wins.
+ * Decides which transactions conflict, as Aurora DSQL does: no transaction waits for a lock, and the earliest COMMIT wins.
  *
  * Transactions run in PostgreSQL at REPEATABLE READ with a lock timeout of milliseconds. A statement that meets another's lock, or
  * a row that changed since its snapshot, is run on copies of the tables in place (`detach`). At COMMIT its changes are made
- * in the tables; whoever still has locks there is evicted.
+ * in the tables; transactions that still have locks there are evicted.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -103,7 +103,7 @@ export class Conflicts {
     return true;
   }
 
-  /** Runs work on the participant's connection that waits for locks, and evicts whoever has them. */
+  /** Runs work on the participant's connection that waits for locks, and evicts the transactions that have them. */
   async evicting<T>(participant: Participant, conflict: Conflict, work: () => Promise<T>): Promise<T> {
     const end = await this.#takeTurn(participant);
     try {
@@ -113,7 +113,7 @@ export class Conflicts {
     }
   }
 
-  /** As `evicting()`, and nobody else commits until the transaction that `work` has begun is over. */
+  /** As `evicting()`, and no other transaction commits until the transaction that `work` has begun is over. */
   async evictingToTheEnd<T>(participant: Participant, work: () => Promise<T>): Promise<T> {
     const end = await this.#takeTurn(participant);
     try {

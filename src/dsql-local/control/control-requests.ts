@@ -17,7 +17,7 @@ export interface ControlSource {
 export interface ControlAnswer {
   readonly status: number;
   readonly body: object;
-  /** Of a 405: the methods that the path takes. */
+  /** With status 405: the methods that the path takes. */
   readonly allow?: readonly string[];
 }
 

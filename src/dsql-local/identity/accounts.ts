@@ -7,7 +7,7 @@ export type ConnectAction = 'DbConnect' | 'DbConnectAdmin';
 export interface AccessKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of temporary credentials, as of an assumed role: tokens signed with them must carry it. */
+  /** Session token of temporary credentials, as of an assumed role: tokens signed with them must carry it. */
   readonly sessionToken?: string | undefined;
   /** The end of temporary credentials, and of each token signed with them. */
   readonly expiration?: Date | undefined;

@@ -19,9 +19,9 @@ export interface Certificates {
   readonly ca: string;
   /** The file with `ca`, for `sslrootcert` and the like. */
   readonly caFile: string;
-  /** Of the server, with the authority's behind it. */
+  /** Certificate of the server, followed by the authority's. */
   readonly cert: string;
-  /** Of the server. */
+  /** Private key of the server. */
   readonly key: string;
   /** The time to call `prepareCertificates` again. */
   readonly renewAt: Date;
@@ -124,7 +124,7 @@ function keep(folder: string, name: string, pem: string, key: KeyObject): Issued
   return { pem, certificate: new X509Certificate(pem), key };
 }
 
-/** Nobody finds half a file, and the mode holds also for a file that was there. */
+/** Readers never find half a file, and the mode holds also for a file that was there. */
 function write(file: string, text: string, mode: number): void {
   const unfinished = `${file}.new-${process.pid}`;
   writeFileSync(unfinished, text, { mode });

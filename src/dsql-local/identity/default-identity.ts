@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessKey, IdentityOptions } from './accounts.js';
 
-/** An account that AWS has given to nobody. */
+/** An account number that AWS does not give out. */
 export const localAccount = '000000000000';
 
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';

@@ -33,7 +33,7 @@ export class Runner {
   readonly #careful: CarefulRun;
   readonly #schema: SchemaChange;
   #isFailed = false;
-  /** Of the last transaction. */
+  /** Mode of the last transaction. */
   #isReadOnly = false;
   /** The last transaction has its mode from the one before it. */
   #isChained = false;
@@ -161,7 +161,7 @@ export class Runner {
     await leaveTransaction(this.#options);
   }
 
-  /** True if the statement may run now; throws what speaks against it. */
+  /** Throws the error of a statement that may not run in the present state of the session. */
   admit(statement: JudgedStatement): void {
     const { participant, conflicts } = this.#options;
     const { transaction } = this;

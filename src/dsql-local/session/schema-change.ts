@@ -1,4 +1,4 @@
-/** DDL: runs at once, whoever has the table open; their transactions fail with OC001. */
+/** DDL: runs at once, also while other transactions use the table; these fail with OC001. */
 
 import type { JudgedStatement } from '../../dialect/judgement.js';
 import { Tokenizer } from '../../sql/tokenizer.js';

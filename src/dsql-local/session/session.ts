@@ -137,7 +137,7 @@ export class Session implements BatchHost, OwnStatementsHost {
     await prepareHidden(link);
     link.onParameter = (_type, source, start, end) => this.#channel.send(source, start, end);
     this.#channel.onDrained = () => link.resume();
-    // Nobody reads the rest of an answer. A cancel request would be lost where PostgreSQL has yet to read the statement.
+    // The rest of the answer has no reader. A cancel request would be lost where PostgreSQL has yet to read the statement.
     this.#channel.onLeft(() => {
       link.resume();
       if (this.#isTaking) terminate(link);

@@ -1,7 +1,7 @@
 /**
  * The connection that an ORM takes from a `DsqlPool` for one attempt. ORMs give a connection back in any state: with a transaction
  * that could not be rolled back, or not at all when BEGIN failed. They do not look at the answer to COMMIT, which may be ROLLBACK.
- * And when the connection is lost, nobody hears its `error`, which ends the process. The pool finds the attempt by its
+ * And when the connection is lost, its `error` event has no listener, which ends the process. The pool finds the attempt by its
  * asynchronous context, and hands the checkout over.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';

@@ -60,7 +60,7 @@ export const errorClasses: Readonly<Record<ErrorClass, ClassDescription>> = {
 export interface ErrorClassification {
   readonly class: ErrorClass;
   readonly remedy: ErrorRemedy;
-  /** Of a `retryable` error. */
+  /** Kind of conflict of a `retryable` error. */
   readonly conflict: Conflict | undefined;
   /** The server's code, where the server answered. */
   readonly sqlState: string | undefined;

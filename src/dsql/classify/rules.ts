@@ -11,7 +11,7 @@ export interface ErrorFacts {
   /** Any other `code`: Node's, Prisma's or Headgate's. */
   readonly code: string | undefined;
   readonly message: string;
-  /** Of a `DsqlConnectError`. */
+  /** Reason of a `DsqlConnectError`. */
   readonly reason: string | undefined;
 }
 

@@ -54,7 +54,7 @@ export async function compareAndSet(client: QueryRunner, update: ConditionalUpda
 }
 
 /**
- * `compareAndSet` with a token that the caller holds: whoever finds another one is no longer in charge, and gets a
+ * `compareAndSet` with a token that the caller holds: a caller that finds another one is no longer in charge, and gets a
  * `ConditionFailedError` with what was expected and found.
  *
  * @example

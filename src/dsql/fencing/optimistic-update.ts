@@ -1,4 +1,4 @@
-/** `optimisticUpdate`: read a row, change it, write it if nobody else did meanwhile, and else begin anew. */
+/** `optimisticUpdate`: read a row, change it, write it if it has not changed meanwhile, and else begin anew. */
 import { OptionReader } from '../../kernel/option-reader.js';
 import type { TransactionPool } from '../transaction/pg-shapes.js';
 import { type TransactionOptions, transaction } from '../transaction/transaction.js';

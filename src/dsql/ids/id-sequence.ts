@@ -21,7 +21,7 @@ export interface SequenceSettings {
 export class IdSequence {
   readonly #settings: SequenceSettings;
   #holding = 0;
-  /** Of the last id, or of ids that may be others'. */
+  /** Time of the last id, or of ids that another generator may have made. */
   #timeMs = Number.NEGATIVE_INFINITY;
   #number = largestSequence;
 
@@ -29,7 +29,7 @@ export class IdSequence {
     this.#settings = settings;
   }
 
-  /** Of the last id, in milliseconds since 1970. */
+  /** Time of the last id, in milliseconds since 1970. */
   get timeMs(): number {
     return this.#timeMs;
   }

@@ -16,7 +16,7 @@ import { IdSequence, nodeBits, sequenceBits } from './id-sequence.js';
 export interface SnowflakeOptions<As extends 'bigint' | 'text' = 'bigint'> {
   /** Where the node id is leased. One of `nodes` and `nodeId` must be given. */
   readonly nodes?: NodeIds | undefined;
-  /** A fixed node id, from 0 to 1023. Whoever gives it must see to it that no other generator has it. */
+  /** A fixed node id, from 0 to 1023. The caller makes sure that no other generator has it. */
   readonly nodeId?: number | undefined;
   /** The form of ids; `'text'` for JSON. Default `'bigint'`. */
   readonly as?: As | undefined;
@@ -189,7 +189,7 @@ export class Snowflake<As extends 'bigint' | 'text' = 'bigint'> {
   }
 }
 
-/** A node id that somebody has vouched for. */
+/** A node id that is known to be unique. */
 class FixedNode implements NodeLease {
   #grant: NodeGrant | undefined;
 

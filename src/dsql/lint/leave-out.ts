@@ -4,7 +4,7 @@ import type { RawFinding } from './rule.js';
 import { rules } from './rules.js';
 import type { Piece } from './script.js';
 
-/** Of each statement, one command in a round, or all of it. Without edits: belongs to a statement that is left out anyway. */
+/** Leaves out one command of each statement in a round, or the whole statement. Without edits: part of a statement that is left out anyway. */
 export function* leaveOut(
   text: string,
   findings: readonly RawFinding[],

@@ -10,7 +10,7 @@ export interface Fix {
   readonly loses?: string | undefined;
 }
 
-/** Of one round: places are those of the text of the round. */
+/** A finding of one round: places are those of the text of the round. */
 export interface RawFinding {
   readonly rule: RuleId;
   readonly start: number;

@@ -12,7 +12,7 @@ export class StatementView {
   #isAscii: boolean | undefined;
 
   constructor(
-    /** Of the whole script. */
+    /** Text of the whole script. */
     readonly text: string,
     readonly piece: StatementPiece,
     readonly examined: ExaminedStatement,

@@ -4,7 +4,7 @@ import type { StatementView } from './statement-view.js';
 import { findWords, itemsFrom, type Range } from './tokens.js';
 
 export const mostRows = 3000;
-/** Of one INSERT that a fix writes. */
+/** Rows of one INSERT that a fix writes. */
 const batchRows = 1000;
 const batchCharacters = 512 * 1024;
 

@@ -9,7 +9,7 @@ export type FileState = 'done' | 'baseline' | 'partial' | 'pending' | 'missing';
 
 export interface PendingStep {
   readonly step: MigrationStep;
-  /** Of an attempt that is not known to have succeeded. */
+  /** Record of an attempt that is not known to have succeeded. */
   readonly found: StepRecord | undefined;
 }
 
@@ -58,7 +58,7 @@ function compareFile(planned: PlannedFile, records: Records): ComparedFile {
   return { name, state: ran.length > 0 ? 'partial' : 'pending', planned, pending };
 }
 
-/** Of a file that ran in part, only what did not run may be mended. */
+/** In a file that ran in part, only steps that did not run may be changed. */
 function checkStep(record: StepRecord, step: MigrationStep | undefined, file: string): void {
   if (record.state === 'failed' || step?.checksum === record.checksum) return;
   const what =
@@ -99,7 +99,7 @@ export function checkOrder(compared: readonly ComparedFile[]): void {
   );
 }
 
-/** Of what is to be run; what ran is not judged again. */
+/** Problems of steps to be run; steps that ran are not judged again. */
 export function problemsOf(files: readonly ComparedFile[]): MigrationProblem[] {
   return files.flatMap(({ planned, pending, state }) => {
     if (planned === undefined || (pending.length === 0 && state !== 'pending')) return [];

@@ -74,7 +74,7 @@ export function isAnswered(error: unknown): boolean {
 
 const longestText = 500;
 
-/** Of a server's error, for people and for the record: SQLSTATE, message, detail and hint. */
+/** Text of a server's error, for people and for the record: SQLSTATE, message, detail and hint. */
 export function errorText(error: unknown): string {
   const { code, message, detail, hint } = (error ?? {}) as Record<string, unknown>;
   const sqlState = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? `${code} ` : '';

@@ -19,7 +19,7 @@ const firstPollMs = 50;
 const longestPollMs = 2_000;
 const running: ReadonlySet<string> = new Set(['submitted', 'processing', 'cancelling']);
 
-/** Of the job's table. */
+/** Indexes of the job's table. */
 export async function indexesOf(database: Database, job: AsyncJob): Promise<TableIndex[]> {
   const { rows } = await database.read(
     `SELECT n.nspname AS schema, x.relname AS name, i.indisvalid AS valid FROM pg_catalog.pg_index i

@@ -45,7 +45,7 @@ export interface MigrationFileStatus {
     readonly step: number;
     readonly line: number;
     readonly sql: string;
-    /** Of an earlier attempt. */
+    /** Outcome of an earlier attempt. */
     readonly state: 'new' | 'started' | 'failed';
     readonly error: string | undefined;
   }[];

@@ -44,7 +44,7 @@ function compareNaturally(one: string, other: string): number {
   return parts.length - otherParts.length || compareTexts(one, other);
 }
 
-/** Of any length: timestamps have more digits than a double holds exactly. */
+/** Compares numbers of any length: timestamps have more digits than a double holds exactly. */
 function compareNumbers(one: string, other: string): number {
   const [number, otherNumber] = [BigInt(one), BigInt(other)];
   if (number === otherNumber) return 0;

@@ -23,7 +23,7 @@ export interface MigrationStep {
   /** SET and RESET before it in its file. */
   readonly settings: readonly string[];
   readonly job: AsyncJob | undefined;
-  /** Of every object that a DDL statement may concern. */
+  /** Names of all objects that a DDL statement may concern. */
   readonly names: readonly string[];
   /** AWS IAM GRANT or REVOKE. */
   readonly isIam: boolean;

@@ -174,7 +174,7 @@ export class RecordWriter {
       async (query) => {
         const sql = `SELECT 1 FROM ${this.#tables.files} WHERE file = $1`;
         if ((await query(sql, [file.name])).rows.length > 0) return;
-        // Of statements that failed and were taken out of the file.
+        // Records of statements that failed and were taken out of the file.
         await query(`DELETE FROM ${this.#tables.steps} WHERE file = $1 AND state <> 'done'`, [file.name]);
         await query(
           `INSERT INTO ${this.#tables.files} (file, checksum, steps, is_baseline, finished_at) VALUES ($1, $2, $3, $4, now())`,

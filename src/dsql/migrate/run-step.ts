@@ -93,7 +93,7 @@ export class StepRunner {
         async (error) => {
           this.#tell(step, errorText(error));
           await records.verifyLease();
-          // Of a conflict nothing was kept.
+          // A conflict leaves nothing behind.
           if (faultOf(error) === 'conflict') return undefined;
           if (!(await this.#hasHappened(step, started.catalogBefore))) return undefined;
           outcome = 'found';

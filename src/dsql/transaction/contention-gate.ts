@@ -9,7 +9,7 @@
  *
  *     open --`stormScore` conflicts more than a quarter of the commits--> closed --limit above what is asked for--> open
  *
- * No lock either: whoever has waited for `patienceMs` goes on.
+ * Not a lock: a transaction that has waited for `patienceMs` goes on.
  */
 import type { AlarmFactory, Clock } from '../../kernel/clock.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';

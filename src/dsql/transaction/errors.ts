@@ -77,7 +77,7 @@ export class TransactionTimeoutError extends HeadgateError {
   }
 }
 
-/** Of the error that an ORM has wrapped: the wrapper's own text has the statement and its values. */
+/** Message of the error that an ORM has wrapped: the wrapper's own text has the statement and its values. */
 function messageOf(cause: unknown): string {
   const { error } = classifyError(cause);
   const { message, originalMessage } = Object(error) as { message?: unknown; originalMessage?: unknown };

@@ -2,7 +2,7 @@
 
 /** Stands for every name beyond the limit. */
 const otherOperation = 'other';
-/** Of a transaction without a name. */
+/** Operation of a transaction without a name. */
 const unnamedOperation = 'transaction';
 
 const longestName = 100;

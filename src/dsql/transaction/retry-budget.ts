@@ -1,6 +1,6 @@
 /**
  * How many retries a pool's transactions may make together. Each commit adds `ratio` retries, time adds `minPerSecond`, each
- * retry takes one. Whoever finds none waits, first come, first served: many who conflict slow down to the pace at which
+ * retry takes one. A transaction that finds none waits, first come, first served: many who conflict slow down to the pace at which
  * transactions succeed, in place of conflicting with each other again.
  */
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';

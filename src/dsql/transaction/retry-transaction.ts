@@ -36,7 +36,7 @@ export type RunAttempt<T> = (attempt: Attempt<T>) => Promise<T>;
 export interface RetryContext {
   /** Unless the options name another. */
   readonly budget: RetryBudget;
-  /** Of the operation. Default: none, attempts begin at once. */
+  /** Gate of the operation. Default: none, attempts begin at once. */
   readonly gate?: ContentionGate | undefined;
   readonly listener?: TransactionListener | undefined;
   /** The label in metrics; see `OperationNames`. */
@@ -72,7 +72,7 @@ class RetriedTransaction<T> {
   readonly #beganAt: number;
   #lastError: unknown;
   #verifyError: unknown;
-  /** Of the last attempt whose answer was lost. */
+  /** Outcome of the last attempt whose answer was lost. */
   #doubtful: Result<T> | undefined;
 
   constructor(run: RunAttempt<T>, options: RetryOptions, context: RetryContext) {

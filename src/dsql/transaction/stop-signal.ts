@@ -26,7 +26,7 @@ export class StopSignal {
     this.#whenStopped = new Promise((_, reject) => {
       this.#controller.signal.addEventListener('abort', () => reject(stopped), { once: true });
     });
-    // Nobody may be racing when it fires.
+    // The signal may fire while no race is on.
     this.#whenStopped.catch(() => {});
     if (caller?.aborted) this.#controller.abort();
     else if (caller !== undefined) this.#forgetCaller = onAbort(caller, () => this.#controller.abort());

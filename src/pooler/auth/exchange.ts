@@ -7,7 +7,7 @@ import type { UnknownUsers } from './unknown-users.js';
 /** The user, and the secret to check the password with. */
 export interface Claim {
   readonly user: string;
-  /** For a missing user, a secret whose password nobody knows. */
+  /** For a missing user, a secret made of random bytes, without a known password. */
   readonly secret: Secret;
   /** Secret that has replaced `secret` meanwhile, if any. */
   readonly newerSecret: () => Promise<Secret | undefined>;

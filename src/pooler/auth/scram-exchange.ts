@@ -73,7 +73,7 @@ export class ScramExchange implements Exchange {
     const derived = keys
       .derive(secret.password, salt, iterations)
       .then(({ clientKey, serverKey }) => ({ storedKey: storedKeyOf(clientKey), serverKey }));
-    derived.catch(() => {}); // Whoever waits for it hears of it.
+    derived.catch(() => {}); // Handled where the result is awaited.
     return { salt, iterations, keys: derived };
   }
 

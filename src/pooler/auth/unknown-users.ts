@@ -1,6 +1,6 @@
 /**
- * Secrets for users that do not exist, so that a client can't tell them from existing users: a secret whose password nobody
- * knows, always the same for the same name. The exchange runs with it as usual, and fails.
+ * Secrets for users that do not exist, so that a client can't tell them from existing users: a secret without a known
+ * password, always the same for the same name. The exchange runs with it as usual, and fails.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { scramKeyBytes } from './scram-keys.js';

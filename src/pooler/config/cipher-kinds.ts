@@ -9,7 +9,7 @@ export const ciphers: Kind<string | undefined> = listOf((list) => {
   if (!isKnown(list)) throw new Misread(`OpenSSL knows no cipher of ${show(list)}`);
 });
 
-/** Of TLS 1.3, where OpenSSL has to know each. */
+/** Cipher suites of TLS 1.3, where OpenSSL has to know each. */
 export const tls13Ciphers: Kind<string | undefined> = listOf((list) => {
   const unknown = list.split(':').find((name) => !name.startsWith('TLS_') || !isKnown(name));
   if (unknown !== undefined)

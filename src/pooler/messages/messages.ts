@@ -329,7 +329,7 @@ export const questions = {
   place: typed({ user: name, database: name }),
   permit: typed({ server: name, isUrgent: trueOrFalse }),
   cancel: typed({ processId: anyInteger, secretKey: isShortBytes }),
-  look: typed({ clients: trueOrFalse, servers: trueOrFalse, queries: trueOrFalse }),
+  snapshot: typed({ clients: trueOrFalse, servers: trueOrFalse, queries: trueOrFalse }),
   control: typed({
     verb: text(64),
     database: optional(name),

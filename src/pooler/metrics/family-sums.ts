@@ -13,7 +13,7 @@ export class FamilySums<Reading> {
   readonly #isGreatest: boolean;
   /** By the place of the head. */
   readonly #fixed: number[];
-  /** Of a family whose heads come up while the pooler runs: by everything that distinguishes its samples. */
+  /** Sums of a family whose heads come up while the pooler runs: by everything that distinguishes its samples. */
   readonly #free = new Map<string, Sum>();
   readonly #bases = new Set<readonly Sample[]>();
   /** The last reading, in an array that is used again. */

@@ -27,7 +27,7 @@ interface Series {
   readonly labels: Labels;
   value: number;
   sum: number;
-  /** Of a histogram: cumulative counts by upper bound. */
+  /** Cumulative counts of a histogram by upper bound. */
   readonly buckets: Map<string, number>;
 }
 

@@ -7,7 +7,7 @@ export const poolerStates = ['active', 'paused', 'suspended', 'shutting_down'] a
 const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const;
 const delayQuantiles = ['0.5', '0.99', '1'] as const;
 
-/** Of one process. */
+/** Metrics of one process. */
 export const processMetricTable = {
   headgate_pooler_info: {
     type: 'gauge',
@@ -123,7 +123,7 @@ export const processMetricTable = {
   },
 } as const satisfies MetricTable;
 
-/** Of budgets and shares: read in the process that keeps them. */
+/** Metrics of budgets and shares: read in the process that keeps them. */
 export const shareMetricTable = {
   headgate_pooler_budget_capacity: {
     type: 'gauge',
@@ -217,7 +217,7 @@ export const shareMetricTable = {
   },
 } as const satisfies MetricTable;
 
-/** Of the program: one series, regardless of the number of processes. */
+/** Metrics of the program: one series, regardless of the number of processes. */
 export const hostMetricTable = {
   headgate_pooler_log_lines_lost_total: {
     type: 'counter',

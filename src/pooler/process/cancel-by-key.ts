@@ -7,8 +7,8 @@ import type { BackendKey } from '../../wire/session-messages.js';
 import { keyForPeer, peerOfKey } from '../clients/peer-keys.js';
 import type { Peer } from '../config/peers.js';
 import { sendCancel } from '../servers/canceller.js';
+import type { PendingClient } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';
-import type { Visitor } from './visitors.js';
 
 /** TLS for cancel requests to peers: none, since the poolers are next to each other, and a key can only cancel. */
 const noTls: DialTls = { mode: 'disable', context: new TlsContext('client', {}) };
@@ -19,35 +19,35 @@ const shortestPauseMs = 100;
 export async function serveCancelRequest(
   pooler: PoolerState,
   key: BackendKey,
-  visitor: Visitor,
+  pending: PendingClient,
 ): Promise<void> {
-  visitor.cancelling = 'passed_on';
+  pending.cancelling = 'passed_on';
   const { cancelWaitTimeout } = pooler.config.timeouts;
   const isDone = new AbortController();
   const { signal } = isDone;
   // Started before the request, whose connection has the same limit.
   const timedOut =
     cancelWaitTimeout > 0 ? setTimeout(cancelWaitTimeout, true, { ref: false, signal }) : undefined;
-  const cancelled = cancelByKey(pooler, key, visitor).then(() => false);
+  const cancelled = cancelByKey(pooler, key, pending).then(() => false);
   const isTooLate = await Promise.race(timedOut === undefined ? [cancelled] : [timedOut, cancelled]);
   timedOut?.catch(() => {});
   isDone.abort();
-  if (isTooLate) pooler.connections.disconnected(visitor, 'cancel_wait_timeout');
+  if (isTooLate) pooler.connections.disconnected(pending, 'cancel_wait_timeout');
 }
 
 /** Cancels by a key of this process or another one. */
-async function cancelByKey(pooler: PoolerState, key: BackendKey, visitor: Visitor): Promise<void> {
+async function cancelByKey(pooler: PoolerState, key: BackendKey, pending: PendingClient): Promise<void> {
   const { keys, shared, config } = pooler;
   const own = keys.own(key);
   const client = keys.find(own);
   if (client !== undefined) await client.cancel();
   else if (config.listen.peerId > 0 && peerOfKey(key) !== config.listen.peerId)
-    await cancelAtPeer(pooler, key, visitor);
+    await cancelAtPeer(pooler, key, pending);
   else await shared?.cancelElsewhere(own);
 }
 
 /** Resolves when the pooler that issued the key has hung up, which it does when it is done, or could not be reached in time. */
-async function cancelAtPeer(pooler: PoolerState, key: BackendKey, visitor: Visitor): Promise<void> {
+async function cancelAtPeer(pooler: PoolerState, key: BackendKey, pending: PendingClient): Promise<void> {
   const { config, peerRequests } = pooler;
   const peerId = peerOfKey(key);
   const peer = config.listen.peers.get(peerId);
@@ -58,9 +58,9 @@ async function cancelAtPeer(pooler: PoolerState, key: BackendKey, visitor: Visit
   // Limit the connections to a peer, however many requests a client sends.
   if (underWay >= 2 * poolSize) return;
   peerRequests.set(peerId, underWay + 1);
-  visitor.cancelling = 'waiting';
+  pending.cancelling = 'waiting';
   try {
-    await sendToPeer(pooler, peer, next, visitor);
+    await sendToPeer(pooler, peer, next, pending);
   } catch (error) {
     pooler.log('warn', 'cancel request not passed on', { peer: peerId, error: String(error) });
   } finally {
@@ -73,7 +73,7 @@ async function sendToPeer(
   pooler: PoolerState,
   { host, port }: Peer,
   key: BackendKey,
-  visitor: Visitor,
+  pending: PendingClient,
 ): Promise<void> {
   const { pooling, timeouts } = pooler.config;
   const limitMs = timeouts.cancelWaitTimeout || longestCancelMs;
@@ -83,7 +83,7 @@ async function sendToPeer(
     const timeoutMs = Math.max(1, deadline - systemClock.now());
     try {
       await sendCancel({ ...at, port, tls: noTls, timeoutMs }, key, () => {
-        visitor.cancelling = 'passed_on';
+        pending.cancelling = 'passed_on';
         return true;
       });
       return;

@@ -39,9 +39,9 @@ import type { ReplicationBackend } from '../servers/replication-backend.js';
 import { serveCancelRequest } from './cancel-by-key.js';
 import { takePlace } from './client-places.js';
 import { ConsoleLogin, type ToolsFor } from './console-login.js';
+import type { PendingClient } from './pending-clients.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState } from './pooler-state.js';
-import type { Visitor } from './visitors.js';
 
 const applicationName = 'application_name';
 
@@ -74,12 +74,16 @@ export class ClientLogins {
   /** A connection was accepted. `hasRoom`: file descriptors are left. */
   connected(transport: Transport, hasRoom: boolean, readAhead = nothingRead): void {
     const pooler = this.#pooler;
-    const visitor: Visitor = { id: pooler.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
-    pooler.visitors.add(visitor);
-    void runStartupHandshake(transport, this.#hallFor(visitor, hasRoom), readAhead);
+    const pending: PendingClient = {
+      id: pooler.nextId(),
+      transport,
+      connectedAt: Date.now() - readAhead.waitedMs,
+    };
+    pooler.pendingClients.add(pending);
+    void runStartupHandshake(transport, this.#hallFor(pending, hasRoom), readAhead);
   }
 
-  #hallFor(visitor: Visitor, hasRoom: boolean): HandshakeHost {
+  #hallFor(pending: PendingClient, hasRoom: boolean): HandshakeHost {
     const pooler = this.#pooler;
     const { config, auth } = pooler;
     const { clientLoginTimeout } = config.timeouts;
@@ -98,33 +102,33 @@ export class ClientLogins {
         if (pooler.isShuttingDown) throw new Refusal(shuttingDown);
         pooler.limits.checkTotal(config.limits.maxClientConn);
       },
-      requirementOf: (applicant) => this.#requirementOf(applicant, visitor),
+      requirementOf: (applicant) => this.#requirementOf(applicant, pending),
       // The console is no database of a server, even where `*` is configured.
       loginTools: ({ database, isConsole }): LoginTools =>
         auth.toolsFor(isConsole ? undefined : databaseFor(config, database), isConsole),
       admit: (applicant, login) =>
         applicant.isConsole
-          ? this.#console.admit(applicant, visitor)
-          : this.#admit(applicant, login, visitor),
-      cancel: (request) => serveCancelRequest(pooler, request, visitor),
-      refused: (why) => this.#refused(visitor, why),
-      over: () => pooler.visitors.delete(visitor),
+          ? this.#console.admit(applicant, pending)
+          : this.#admit(applicant, login, pending),
+      cancel: (request) => serveCancelRequest(pooler, request, pending),
+      refused: (why) => this.#refused(pending, why),
+      over: () => pooler.pendingClients.delete(pending),
       word: pooler.wording,
     };
   }
 
   #requirementOf(
     { transport, user, database, isConsole, settings, scope, replication }: Applicant,
-    visitor: Visitor,
+    pending: PendingClient,
   ): AuthRequirement {
     const pooler = this.#pooler;
-    visitor.transport = transport;
-    visitor.loginScope = scope;
-    visitor.user = user;
-    visitor.database = database;
-    visitor.applicationName = settings.get(applicationName) ?? '';
-    if (replication !== undefined) visitor.replication = replication.kind;
-    pooler.connections.loginBegan(visitor);
+    pending.transport = transport;
+    pending.loginScope = scope;
+    pending.user = user;
+    pending.database = database;
+    pending.applicationName = settings.get(applicationName) ?? '';
+    if (replication !== undefined) pending.replication = replication.kind;
+    pooler.connections.loginBegan(pending);
     if (isConsole && this.#console.isOwnUser(user, transport)) return { method: 'trust', map: undefined };
     return pooler.auth.requirementOf({
       user,
@@ -137,12 +141,12 @@ export class ClientLogins {
     });
   }
 
-  #admit(applicant: Applicant, login: Login, visitor: Visitor): Admission | Promise<Admission> {
+  #admit(applicant: Applicant, login: Login, pending: PendingClient): Admission | Promise<Admission> {
     const pooler = this.#pooler;
     const database = databaseFor(pooler.config, applicant.database);
     if (database === undefined) throw noDatabase(applicant.database);
     if (pooler.disabledDatabases.has(database.name)) throw disabled(database.name);
-    if (pooler.isNewDatabase(database.name)) pooler.connections.databaseFound(visitor);
+    if (pooler.isNewDatabase(database.name)) pooler.connections.databaseFound(pending);
     const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
       pooler.config,
       database,
@@ -154,7 +158,7 @@ export class ClientLogins {
       ofDatabase: maxDbClientConnections,
     });
     const enter = (taken: () => void): Admission | Promise<Admission> =>
-      this.#enter(database, applicant, login, visitor, taken);
+      this.#enter(database, applicant, login, pending, taken);
     return leave instanceof Promise ? leave.then(enter) : enter(leave);
   }
 
@@ -162,13 +166,13 @@ export class ClientLogins {
     database: DatabaseConfig,
     applicant: Applicant,
     login: Login,
-    visitor: Visitor,
+    pending: PendingClient,
     leave: () => void,
   ): Admission | Promise<Admission> {
     try {
       const admission =
-        this.#admitAtOnce(database, applicant, login, visitor, leave) ??
-        this.#admitTo(database, applicant, login, visitor, leave);
+        this.#admitAtOnce(database, applicant, login, pending, leave) ??
+        this.#admitTo(database, applicant, login, pending, leave);
       if (!(admission instanceof Promise)) return admission;
       return admission.catch((error: unknown) => {
         leave();
@@ -185,7 +189,7 @@ export class ClientLogins {
     database: DatabaseConfig,
     applicant: Applicant,
     login: Login,
-    visitor: Visitor,
+    pending: PendingClient,
     leave: () => void,
   ): Admission | undefined {
     const { pools, config } = this.#pooler;
@@ -199,14 +203,14 @@ export class ClientLogins {
     if (startup === undefined) return undefined;
     noteCredentials(entry, database, login);
     this.#expectStillWelcome(entry, applicant);
-    return this.#admission(applicant, visitor, entry, startup, leave, undefined);
+    return this.#admission(applicant, pending, entry, startup, leave, undefined);
   }
 
   async #admitTo(
     database: DatabaseConfig,
     applicant: Applicant,
     login: Login,
-    visitor: Visitor,
+    pending: PendingClient,
     leave: () => void,
   ): Promise<Admission> {
     const { pools } = this.#pooler;
@@ -217,11 +221,11 @@ export class ClientLogins {
     try {
       noteCredentials(entry, database, login);
       if (applicant.replication !== undefined)
-        server = await this.#openReplication(applicant, applicant.replication, entry, visitor);
-      const startup = await this.#startupOf(applicant, entry, visitor, server);
+        server = await this.#openReplication(applicant, applicant.replication, entry, pending);
+      const startup = await this.#startupOf(applicant, entry, pending, server);
       applicant.scope.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
-      return this.#admission(applicant, visitor, entry, startup, leave, server);
+      return this.#admission(applicant, pending, entry, startup, leave, server);
     } catch (error) {
       server?.close();
       pools.refused(entry, error);
@@ -245,14 +249,14 @@ export class ClientLogins {
 
   /** Since the login began, a reload or a shutdown may have started. */
   #expectStillWelcome({ pool }: PoolEntry, applicant: Applicant): void {
-    const parting = this.#pooler.isShuttingDown ? shuttingDown : this.#pooler.partingFor(applicant, pool);
-    if (parting !== undefined) throw new Refusal(parting);
+    const lostPool = this.#pooler.isShuttingDown ? shuttingDown : this.#pooler.lostPoolError(applicant, pool);
+    if (lostPool !== undefined) throw new Refusal(lostPool);
   }
 
   async #startupOf(
     { settings, scope, transport }: Applicant,
     { pool, known }: PoolEntry,
-    visitor: Visitor,
+    pending: PendingClient,
     server: ReplicationBackend | undefined,
   ): Promise<StartupSettings> {
     // A server connection of its own has begun with them.
@@ -267,11 +271,11 @@ export class ClientLogins {
     // As with PgBouncer, new clients also wait while the server is unreachable.
     const isPatient = this.#pooler.isPgBouncer;
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
-      visitor.waitsFor = { pool, since: systemClock.now() };
+      pending.waitsFor = { pool, since: systemClock.now() };
       try {
         return await borrow(pool, { timeoutMs, signal: scope.signal, isPatient, isUncounted }, use);
       } finally {
-        visitor.waitsFor = undefined;
+        pending.waitsFor = undefined;
       }
     };
     // Connected clients wait for the server; refuse new ones.
@@ -298,24 +302,24 @@ export class ClientLogins {
     { settings, scope }: Applicant,
     { word }: Replication,
     { pool }: PoolEntry,
-    visitor: Visitor,
+    pending: PendingClient,
   ): Promise<ReplicationBackend> {
     const isPatient = this.#pooler.isPgBouncer;
     const { outage } = pool;
     if (outage !== undefined && !isPatient) throw outage;
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
     const parameters = new Map(settings).set('replication', word);
-    visitor.waitsFor = { pool, since: systemClock.now() };
+    pending.waitsFor = { pool, since: systemClock.now() };
     try {
       return await openReplication(pool, { timeoutMs, signal: scope.signal, isPatient }, parameters);
     } finally {
-      visitor.waitsFor = undefined;
+      pending.waitsFor = undefined;
     }
   }
 
   #admission(
     { user, database, hasLongKeys, transport, replication }: Applicant,
-    { id, connectedAt }: Visitor,
+    { id, connectedAt }: PendingClient,
     { pool }: PoolEntry,
     startup: StartupSettings,
     leave: () => void,
@@ -375,10 +379,10 @@ export class ClientLogins {
     return { parameters, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
   }
 
-  #refused(visitor: Visitor, why: Refusal): void {
+  #refused(pending: PendingClient, why: Refusal): void {
     const { connections, logins } = this.#pooler;
     logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
-    connections.refused(visitor, why.fields, why.detail);
+    connections.refused(pending, why.fields, why.detail);
   }
 
   /** A connected client is told an error of the pooler's. */

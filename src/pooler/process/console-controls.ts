@@ -6,8 +6,8 @@ import { fatal, serverReplaced } from '../clients/session-errors.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
 import type { BackendPool } from '../servers/backend-pool.js';
+import { endLogin } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';
-import { sendAway } from './visitors.js';
 
 /** Controls of the process as a whole. */
 export interface ProcessControls {
@@ -71,9 +71,9 @@ export class ConsoleControls implements PoolerControls {
   kill(database: string | undefined): void {
     this.#pauseNow(database);
     for (const session of this.#sessionsOf(database)) session.kill(killed);
-    for (const visitor of this.#pooler.visitors)
-      if (visitor.database !== undefined && (database === undefined || visitor.database === database))
-        sendAway(visitor, killed);
+    for (const pending of this.#pooler.pendingClients)
+      if (pending.database !== undefined && (database === undefined || pending.database === database))
+        endLogin(pending, killed);
   }
 
   killClient(id: number): boolean {
@@ -82,14 +82,14 @@ export class ConsoleControls implements PoolerControls {
       session.kill(killed);
       return true;
     }
-    for (const [session, visitor] of this.#pooler.consoles) {
-      if (visitor.id !== id) continue;
+    for (const [session, pending] of this.#pooler.consoles) {
+      if (pending.id !== id) continue;
       session.kill(killed);
       return true;
     }
-    for (const visitor of this.#pooler.visitors) {
-      if (visitor.id !== id) continue;
-      sendAway(visitor, killed);
+    for (const pending of this.#pooler.pendingClients) {
+      if (pending.id !== id) continue;
+      endLogin(pending, killed);
       return true;
     }
     return false;

@@ -11,8 +11,8 @@ import { type AdminKeeper, AdminSession } from '../console/admin-session.js';
 import { poolerParameters, reportedSettings } from '../console/driver-settings.js';
 import type { ConsoleTools } from '../console/run-command.js';
 import { takePlace } from './client-places.js';
+import type { PendingClient } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';
-import type { Visitor } from './visitors.js';
 
 /** Views and commands for a console client. */
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
@@ -35,7 +35,7 @@ export class ConsoleLogin {
     return peerOf(transport)?.userId === process.getuid?.();
   }
 
-  async admit(applicant: Applicant, visitor: Visitor): Promise<Admission> {
+  async admit(applicant: Applicant, pending: PendingClient): Promise<Admission> {
     const pooler = this.#pooler;
     const { user, database, hasLongKeys, transport } = applicant;
     const { adminUsers, statsUsers } = pooler.config.admin;
@@ -45,7 +45,7 @@ export class ConsoleLogin {
     const leave = await takePlace(pooler, user, database, consoleQuotasFor(pooler.config, user));
     if (applicant.scope.isOver) leave();
     applicant.scope.throwIfOver();
-    const client = { id: visitor.id, user, database, transport, connectedAt: visitor.connectedAt };
+    const client = { id: pending.id, user, database, transport, connectedAt: pending.connectedAt };
     let session: AdminSession | undefined;
     const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const keeper: AdminKeeper = {
@@ -66,7 +66,7 @@ export class ConsoleLogin {
     const begin = (rest: Buffer): void => {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
       pooler.consoleLogins++;
-      pooler.consoles.set(session, visitor);
+      pooler.consoles.set(session, pending);
       pooler.logins.succeeded++;
       pooler.connections.connected(client);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);

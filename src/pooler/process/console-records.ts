@@ -15,7 +15,7 @@ import type {
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { endsOfDial, type Opening } from '../servers/opening.js';
-import type { Visitor } from './visitors.js';
+import type { PendingClient } from './pending-clients.js';
 
 /** Converts the clock of the process to milliseconds since 1970. */
 function dateOf(time: number): number {
@@ -77,7 +77,7 @@ function textOfHeld(held: Buffer | undefined): string | undefined {
 
 const cancelStates = { passed_on: 'active_cancel_req', waiting: 'waiting_cancel_req' } as const;
 
-export function visitorRecord({
+export function pendingRecord({
   id,
   transport,
   connectedAt,
@@ -87,7 +87,7 @@ export function visitorRecord({
   cancelling,
   waitsFor,
   replication = 'none',
-}: Visitor): ClientRecord {
+}: PendingClient): ClientRecord {
   return {
     id,
     ends: transport,
@@ -112,9 +112,9 @@ export function visitorRecord({
   };
 }
 
-export function consoleRecord(session: AdminSession, visitor: Visitor): ClientRecord {
+export function consoleRecord(session: AdminSession, pending: PendingClient): ClientRecord {
   // As with PgBouncer, console clients are active.
-  return { ...visitorRecord(visitor), heldBytes: session.heldBytes, state: 'active' };
+  return { ...pendingRecord(pending), heldBytes: session.heldBytes, state: 'active' };
 }
 
 /** `checkAfterMs`: a connection that is idle for longer is checked before its next use; 0 turns that off. */

@@ -38,10 +38,10 @@ import {
   clientStateOf,
   consoleRecord,
   openingRecord,
+  pendingRecord,
   serverRecord,
   serverStateOf,
   sessionRecord,
-  visitorRecord,
 } from './console-records.js';
 import { countersOf } from './departed-pools.js';
 import type { PoolEntry } from './pool-registry.js';
@@ -169,7 +169,7 @@ export class ConsoleView implements PoolerView {
       if (session.state === 'waiting')
         longestWaitMs = Math.max(longestWaitMs, now - session.times.waitingSince);
     }
-    for (const { waitsFor } of this.#pooler.visitors) {
+    for (const { waitsFor } of this.#pooler.pendingClients) {
       if (waitsFor?.pool !== pool) continue;
       count(clients, 'waiting');
       longestWaitMs = Math.max(longestWaitMs, now - waitsFor.since);
@@ -198,11 +198,11 @@ export class ConsoleView implements PoolerView {
   }
 
   clients(): readonly ClientRecord[] {
-    const { sessions, visitors, consoles } = this.#pooler;
+    const { sessions, pendingClients, consoles } = this.#pooler;
     return [
       ...Array.from(sessions, sessionRecord),
-      ...Array.from(consoles, ([session, visitor]) => consoleRecord(session, visitor)),
-      ...Array.from(visitors, visitorRecord),
+      ...Array.from(consoles, ([session, pending]) => consoleRecord(session, pending)),
+      ...Array.from(pendingClients, pendingRecord),
     ];
   }
 
@@ -302,7 +302,7 @@ export class ConsoleView implements PoolerView {
   /** The record of this process alone. */
   workers(): readonly WorkerRecord[] {
     const { user, system } = process.cpuUsage();
-    const { sessions, consoles, visitors } = this.#pooler;
+    const { sessions, consoles, pendingClients } = this.#pooler;
     return [
       {
         number: 1,
@@ -310,7 +310,7 @@ export class ConsoleView implements PoolerView {
         state: this.#pooler.isShuttingDown ? 'ending' : 'ready',
         startedAt: this.#startedAt,
         restarts: 0,
-        clients: sessions.size + consoles.size + visitors.size,
+        clients: sessions.size + consoles.size + pendingClients.size,
         servers: this.servers().length,
         cpuMs: (user + system) / 1_000,
         memoryBytes: process.memoryUsage.rss(),

@@ -5,8 +5,8 @@ import { housekeepingIntervalOf, poolKeptFor } from '../config/pool-settings.js'
 import type { PoolerConfig } from '../config/pooler-config.js';
 import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
+import { endLogin } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';
-import { sendAway } from './visitors.js';
 
 const shortestPauseMs = 20;
 /** A timeout is noticed late by at most this fraction of it. */
@@ -79,14 +79,14 @@ export class Housekeeping {
 
   /** As with PgBouncer, the query timeout includes the wait for the server that a login needs. */
   #checkVisitors(now: number): void {
-    const { isPgBouncer, visitors } = this.#pooler;
+    const { isPgBouncer, pendingClients } = this.#pooler;
     if (!isPgBouncer) return;
-    for (const visitor of visitors) {
-      const { waitsFor } = visitor;
+    for (const pending of pendingClients) {
+      const { waitsFor } = pending;
       if (waitsFor === undefined) continue;
       const { queryTimeout } = waitsFor.pool.limits;
       if (queryTimeout > 0 && now - waitsFor.since >= queryTimeout)
-        sendAway(visitor, timeouts.queryWait(queryTimeout));
+        endLogin(pending, timeouts.queryWait(queryTimeout));
     }
   }
 }

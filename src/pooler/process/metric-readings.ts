@@ -19,7 +19,7 @@ export function readProcess(pooler: PoolerState, version: string, loop: LoopDela
     startedAtMs: Date.now() - process.uptime() * 1_000,
     clients: pooler.sessions.size,
     clientLimit: pooler.config.limits.maxClientConn,
-    loggingIn: pooler.visitors.size,
+    loggingIn: pooler.pendingClients.size,
     consoles: pooler.consoles.size,
     pools: pooler.pools.size,
     logins: pooler.logins,
@@ -36,7 +36,7 @@ interface Counted extends PoolClients {
   statements: number;
 }
 
-/** Of pools that have any, in one pass over all clients. Clients are served meanwhile. */
+/** Clients of each pool that has any, counted in one pass over all clients. Clients are served meanwhile. */
 export async function readClients(pooler: PoolerState): Promise<ReadonlyMap<BackendPool, PoolClients>> {
   const pauses = new Pauses();
   const byPool = new Map<BackendPool, Counted>();

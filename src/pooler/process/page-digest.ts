@@ -107,7 +107,7 @@ export class DigestReader {
       pins.add(session);
     }
     let loggingIn = 0;
-    for (const { waitsFor } of state.visitors) {
+    for (const { waitsFor } of state.pendingClients) {
       if (waitsFor === undefined) loggingIn++;
       else wait(waitsFor.pool, Math.max(0, now - waitsFor.since));
     }

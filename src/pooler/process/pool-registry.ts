@@ -328,7 +328,7 @@ export class PoolRegistry {
     return openerWithTokens(server, { iam, region, user, makeToken: makeIamToken ?? noTokens });
   }
 
-  /** Notes when dials end: the clients that caused one may have left, and then nobody else sees that the server has refused it. */
+  /** Notes when dials end: the clients that caused one may have left, and then no other part sees that the server has refused it. */
   #watching(entryOf: () => PoolEntry | undefined, open: OpenBackend): OpenBackend {
     return async (opening) => {
       const entry = entryOf();

@@ -7,8 +7,8 @@ import { systemClock } from '../../runtime/system.js';
 import { shutDown, shuttingDown } from '../clients/session-errors.js';
 import { consoleDatabases } from '../config/pooler-config.js';
 import type { ShutdownMode } from '../console/pooler-view.js';
+import { endLogin, type PendingClient } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';
-import { sendAway, type Visitor } from './visitors.js';
 
 export interface ShutdownOptions {
   /** Time until all remaining clients are disconnected, in a transaction or not. */
@@ -79,7 +79,7 @@ export class PoolerShutdown {
       for (const session of state.sessions) session.endWithoutServer(shuttingDown);
     if (isFirst) {
       this.#parts.takesNoMore();
-      for (const visitor of state.visitors) if (isLoggingIn(visitor)) sendAway(visitor, shuttingDown);
+      for (const pending of state.pendingClients) if (isLoggingIn(pending)) endLogin(pending, shuttingDown);
       state.onceEmpty(() => this.#closePools());
     }
     return this.stopped;
@@ -106,7 +106,7 @@ export class PoolerShutdown {
 
   #endNow(): void {
     for (const session of this.#state.sessions) session.kill(shutDown);
-    for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
+    for (const pending of this.#state.pendingClients) endLogin(pending, shuttingDown);
     // Pools may be draining already, with a later deadline.
     for (const pool of this.#state.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
   }
@@ -132,7 +132,7 @@ export class PoolerShutdown {
     await this.#consolesAnswered();
     this.#isOver = true;
     for (const console of this.#state.consoles.keys()) console.kill(shuttingDown);
-    for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
+    for (const pending of this.#state.pendingClients) endLogin(pending, shuttingDown);
     // Return this pooler's leases to the others.
     await this.#state.fleet?.end();
     this.#tellStopped();
@@ -149,6 +149,6 @@ export class PoolerShutdown {
 }
 
 /** A login to a database. The console stays open. */
-function isLoggingIn({ loginScope, database = '' }: Visitor): boolean {
+function isLoggingIn({ loginScope, database = '' }: PendingClient): boolean {
   return loginScope !== undefined && !consoleDatabases.includes(database);
 }

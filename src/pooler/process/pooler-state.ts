@@ -41,12 +41,12 @@ import { logServers } from '../servers/server-log.js';
 import { rulesOf } from './client-rules.js';
 import { DepartedPools } from './departed-pools.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
+import { lostPoolError } from './lost-pool-error.js';
 import { NewPoolGates } from './new-pool-gate.js';
-import { partingFor } from './parting.js';
+import type { PendingClient } from './pending-clients.js';
 import { PoolRegistry } from './pool-registry.js';
 import { SecretQueries } from './secret-queries.js';
 import type { SharedParts } from './shared-parts.js';
-import type { Visitor } from './visitors.js';
 
 /** Parts besides the configuration. */
 export interface PoolerStateParts {
@@ -63,8 +63,8 @@ export class PoolerState {
   readonly connections: ConnectionLog;
   readonly pools: PoolRegistry;
   readonly sessions = new Set<ConnectedClient>();
-  readonly consoles = new Map<AdminSession, Visitor>();
-  readonly visitors = new Set<Visitor>();
+  readonly consoles = new Map<AdminSession, PendingClient>();
+  readonly pendingClients = new Set<PendingClient>();
   /** First bytes of clients that logged in during a suspend. */
   readonly #heldBack = new Map<ConnectedClient, Buffer>();
   /** Two gates: logins that wait for a secret must not wait behind those that have one and wait for a server. */
@@ -258,7 +258,7 @@ export class PoolerState {
     else this.#whenEmpty = then;
   }
 
-  /** The next id, for clients and visitors alike. */
+  /** The next id, for clients with and without a session. */
   nextId(): number {
     return connectionIds.next((id) => this.#isTaken(id));
   }
@@ -266,7 +266,7 @@ export class PoolerState {
   /** A client may stay connected for as long as it takes to give out all ids once. */
   #isTaken(id: number): boolean {
     for (const { identity } of this.sessions) if (identity.id === id) return true;
-    for (const visitor of this.consoles.values()) if (visitor.id === id) return true;
+    for (const pending of this.consoles.values()) if (pending.id === id) return true;
     return false;
   }
 
@@ -302,15 +302,18 @@ export class PoolerState {
 
   #reconsider(session: ConnectedClient, replaced: ReadonlySet<BackendPool>): void {
     const { identity, pool, mode, backend } = session;
-    const parting = this.partingFor(identity, pool);
+    const lostPool = this.lostPoolError(identity, pool);
     const keepsReplaced = mode === 'session' && backend !== undefined && replaced.has(pool);
-    if (parting !== undefined) session.endWhenIdle(parting);
+    if (lostPool !== undefined) session.endWhenIdle(lostPool);
     else if (keepsReplaced && this.#config.pooling.serverFastClose) session.endWhenIdle(serverReplaced);
   }
 
   /** Error for a client whose pool the configuration no longer leads to. */
-  partingFor(client: Pick<ClientIdentity, 'user' | 'database'>, pool: BackendPool): ErrorFields | undefined {
-    return partingFor(this.#config, client, pool);
+  lostPoolError(
+    client: Pick<ClientIdentity, 'user' | 'database'>,
+    pool: BackendPool,
+  ): ErrorFields | undefined {
+    return lostPoolError(this.#config, client, pool);
   }
 
   #watchedFiles(): WatchedFiles[] {

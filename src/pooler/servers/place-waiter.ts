@@ -4,5 +4,5 @@ import type { Backend } from './backend.js';
 
 export abstract class PlaceWaiter extends Waiter<Backend> {
   /** Startup parameters of a client that replicates: a dial for this waiter opens its connection at once. */
-  replication: ReadonlyMap<string, string> | undefined = undefined;
+  replication: ReadonlyMap<string, string> | undefined;
 }

@@ -16,7 +16,7 @@ export class PoolTally {
   received = 0;
   sent = 0;
   /** Time of the last answered query, by the clock of the process; undefined where none was answered. */
-  answeredAt: number | undefined = undefined;
+  answeredAt: number | undefined;
   /** Time with a server connection, and time until its answer. */
   readonly transactionTimes = new TimeHistogram();
   readonly queryTimes = new TimeHistogram();

@@ -173,7 +173,7 @@ export function textOf({ resets, sets }: Transition): string {
 }
 
 /**
- * Identity and role are reset first, so that the login user resets settings that nobody else may reset, and are set last, when
+ * Identity and role are reset first, so that the login user resets settings that no other role may reset, and are set last, when
  * everything else is set. A change of identity ends the role.
  */
 function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): Transition {

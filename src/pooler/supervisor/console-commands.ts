@@ -34,7 +34,7 @@ export interface ConsoleCommandsParts {
 }
 
 /** A worker that takes longer is left out. */
-const lookTimeoutMs = 5_000;
+const workerTimeoutMs = 5_000;
 
 export class ConsoleCommands {
   state: RunState = 'active';
@@ -58,7 +58,9 @@ export class ConsoleCommands {
     const looked = new Map<WorkerProcess, NumberedSnapshot>();
     await Promise.allSettled(
       this.#parts.workers().map(async (worker) => {
-        const look = (await worker.calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as WorkerSnapshot;
+        const look = (await worker.calls.ask('snapshot', wanted, {
+          timeoutMs: workerTimeoutMs,
+        })) as WorkerSnapshot;
         this.#counts.told(worker, look.stats);
         looked.set(worker, { ...look, number: worker.number });
       }),
@@ -119,7 +121,7 @@ export class ConsoleCommands {
     const worker = this.#parts.workers().find(({ number }) => number === owner?.worker);
     if (owner === undefined || worker === undefined) return false;
     const message: ControlMessage = { verb: 'killClient', id: owner.own };
-    return (await worker.calls.ask('control', message, { timeoutMs: lookTimeoutMs })) === true;
+    return (await worker.calls.ask('control', message, { timeoutMs: workerTimeoutMs })) === true;
   }
 
   /** Resolves when all workers are done. A worker that has ended has nothing left to do. */

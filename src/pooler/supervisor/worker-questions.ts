@@ -49,7 +49,10 @@ export class WorkerQuestions {
         check: questions.cancel,
         answer: (key: BackendKey) => this.#cancel(key, number),
       },
-      look: { check: questions.look, answer: (wanted: SnapshotRequest) => this.#parts.controls.look(wanted) },
+      snapshot: {
+        check: questions.snapshot,
+        answer: (wanted: SnapshotRequest) => this.#parts.controls.look(wanted),
+      },
       control: {
         check: questions.control,
         answer: (control: ControlMessage, signal: AbortSignal) => this.#parts.controls.obey(control, signal),

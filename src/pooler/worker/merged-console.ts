@@ -8,7 +8,7 @@ import { MergedView } from '../messages/merged-view.js';
 import type { SnapshotRequest, WorkerSnapshots } from '../messages/worker-snapshot.js';
 
 /** Timeout of the supervisor's answer; the supervisor gives each worker less. */
-const lookTimeoutMs = 10_000;
+const snapshotTimeoutMs = 10_000;
 
 export class MergedConsole extends AllWorkersControls {
   readonly #calls: Calls;
@@ -22,7 +22,9 @@ export class MergedConsole extends AllWorkersControls {
 
   /** Merges snapshots of all workers. */
   async gather(local: PoolerView, wanted: SnapshotRequest): Promise<PoolerView> {
-    const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as WorkerSnapshots;
+    const looks = (await this.#calls.ask('snapshot', wanted, {
+      timeoutMs: snapshotTimeoutMs,
+    })) as WorkerSnapshots;
     return new MergedView(local, looks, this.#endpoints);
   }
 }

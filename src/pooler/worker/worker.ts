@@ -87,8 +87,8 @@ class Worker {
     this.#host = host;
     this.#budgets = new SupervisorBudgets((message) => this.#send(message));
     this.#calls = new Calls((message) => this.#send(message), {
-      look: {
-        check: questions.look,
+      snapshot: {
+        check: questions.snapshot,
         answer: (wanted: SnapshotRequest) => takeSnapshot(this.#view as PoolerView, this.#ids, wanted),
       },
       control: {
@@ -183,7 +183,7 @@ class Worker {
 
   async #start(beginning: Beginning): Promise<void> {
     const ids = this.#ids;
-    const remote = new MergedConsole(this.#calls, beginning.endpoints);
+    const mergedConsole = new MergedConsole(this.#calls, beginning.endpoints);
     const config = decodeConfig(beginning.config);
     const { makeFleet, ...host } = this.#host;
     const pooler = new Pooler(config, {
@@ -201,7 +201,7 @@ class Worker {
         consoleOf: ({ view, controls }) => {
           this.#view = view;
           this.#controls = controls;
-          return { view, controls: remote, gather: (wanted) => remote.gather(view, wanted) };
+          return { view, controls: mergedConsole, gather: (wanted) => mergedConsole.gather(view, wanted) };
         },
       },
     });

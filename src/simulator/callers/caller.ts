@@ -24,7 +24,7 @@ export interface CallerDiary {
 /** How many of one tenant are being served or waiting in one process. */
 export interface Presence {
   count: number;
-  /** Of them: those who have a connection. */
+  /** Callers among them that have a connection. */
   served: number;
 }
 

@@ -53,7 +53,7 @@ export class ClosedLoop {
     for (let n = 0; n < clients; n++) this.#comeAt(fromMs + this.#thinkMs());
   }
 
-  /** Whoever was inside will never hear of it, and comes again. */
+  /** Callers in the process get no answer, and come again. */
   processEnded(process: ServiceProcess): void {
     for (const [caller, own] of [...this.#inside]) {
       if (own !== process) continue;

@@ -1,6 +1,6 @@
 /**
  * The callers of all services. They come whether or not those before them have been served, as long as their service is
- * up: they belong to its process, and while that is down or on its way out nobody comes.
+ * up: they belong to its process, and none come while that is down or shutting down.
  */
 import type { Random } from '../../kernel/random.js';
 import type { Laws } from '../laws.js';
@@ -24,7 +24,7 @@ export class Workload {
   readonly #endsAt: number;
   /** In the order of the scenario. */
   readonly #tenants = new Map<string, TenantTally>();
-  /** Of each service, by its name. */
+  /** Callers of each service, by its name. */
   readonly #presences = new Map<string, ReadonlyMap<string, Presences>>();
   readonly #loops = new Map<string, readonly ClosedLoop[]>();
 
@@ -88,7 +88,7 @@ export class Workload {
     this.noneServed(process);
   }
 
-  /** Nobody has a connection of this process any more, also those who did not give one back. */
+  /** No caller has a connection of this process any more, released or not. */
   noneServed(process: ServiceProcess): void {
     for (const [name, presences] of this.#presences.get(process.name) ?? []) {
       const tenant = this.#tenants.get(name) as TenantTally;
@@ -196,7 +196,7 @@ class Arrivals {
 
   #arrive(): void {
     const { process } = this.#service;
-    // Drawn even if nobody is there to come to, so that the luck of those who come later stays the same.
+    // Drawn even if no process takes callers, so that the random numbers of later callers stay the same.
     const holdMs = draw(this.#plan.hold, this.#random);
     if (process === undefined || !process.takesCallers) return;
     const presence = this.#presences.in(process);

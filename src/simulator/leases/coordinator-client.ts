@@ -74,6 +74,6 @@ export class CoordinatorClient implements ProcessLeases {
   /** Its leases stay held for ever, as far as the coordinator knows. */
   processCrashed(): void {}
 
-  /** Nobody tells the coordinator. */
+  /** The coordinator is not told. */
   sessionsGone(): void {}
 }

@@ -1,4 +1,4 @@
-/** A process's leases as the world sees them, whoever keeps them. */
+/** The leases of a process as the world sees them, with any coordinator. */
 import type { LeaseHolder, Leases } from '../../core/leases.js';
 import type { AlarmFactory, Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';

@@ -8,14 +8,14 @@ export interface Share {
 
 /**
  * Jain's index of what each tenant was given in proportion to its fair share: 1 when all have theirs, and 1/n when one
- * of n has everything. The fair share is max-min: nobody gets more than it asked for, and who asks for much does not
+ * of n has everything. The fair share is max-min: no tenant gets more than it asked for, and who asks for much does not
  * take it from those who ask for little.
  */
 export function jainIndex(shares: readonly Share[]): number {
   const asking = shares.filter(({ asked }) => asked > 0);
   const given = asking.reduce((sum, share) => sum + share.given, 0);
   if (asking.length === 0) return 1;
-  // Nobody was given anything: nobody has more than another.
+  // No tenant was given anything: none has more than another.
   if (given <= 0) return 1;
   const fair = maxMinShares(
     asking.map(({ asked }) => asked),
@@ -31,7 +31,7 @@ export function jainIndex(shares: readonly Share[]): number {
   return (sum * sum) / (asking.length * squares);
 }
 
-/** Divides `total` so that nobody has more than it asked for, and those who have less than that have the same. */
+/** Divides `total` so that no tenant has more than it asked for, and those who have less than that have the same. */
 export function maxMinShares(asked: readonly number[], total: number): number[] {
   const order = asked.map((_, index) => index).sort((a, b) => (asked[a] as number) - (asked[b] as number));
   const shares = new Array<number>(asked.length).fill(0);

@@ -3,7 +3,7 @@ import type { TenantSamples } from '../result.js';
 
 /** A series each; those who come after them in the scenario share one. */
 const mostSeries = 64;
-/** Of all series together. Many samples leave room for fewer series. */
+/** Points of all series together. Many samples leave room for fewer series. */
 const mostPoints = 2_000_000;
 
 /** How many connections a tenant's callers have, integrated at each change, so that short holds count too. */

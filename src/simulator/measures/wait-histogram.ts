@@ -5,7 +5,7 @@ const shortestMs = 1e-3;
 const step = Math.log(1.01);
 
 export class WaitHistogram {
-  /** The first is for no wait at all. As long as nobody waits, it is all there is. */
+  /** The first is for no wait at all. Until the first wait, it is the only class. */
   #counts = new Float64Array(1);
   #count = 0;
   #failed = 0;
@@ -76,7 +76,7 @@ export class RecentWaits {
     else this.#atOnce++;
   }
 
-  /** Milliseconds that 99 of 100 did not exceed since the last call; 0 when nobody came. */
+  /** Milliseconds that 99 of 100 did not exceed since the last call; 0 without callers. */
   takeP99(): number {
     const waits = this.#waits;
     const rank = Math.ceil(0.99 * (waits.length + this.#atOnce) - 1e-9) - this.#atOnce;

@@ -18,9 +18,9 @@ import type { Timeline } from '../time/timeline.js';
 export interface DialingProcess extends SessionOwner {
   readonly pool: ConnectionPool<Session>;
   readonly isGone: boolean;
-  /** Has something happen in the process: now, or as soon as it goes on, or never when it is gone. */
+  /** Runs an action in the process: now, after its pause, or never if the process has ended. */
   deliver(action: () => void): void;
-  /** Has something happen in it after so many milliseconds. */
+  /** Runs an action in the process after a delay. */
   later(delayMs: number, action: () => void): void;
 }
 
@@ -28,14 +28,14 @@ export interface DialingProcess extends SessionOwner {
 interface Attempt {
   readonly dial: Dial<Session>;
   session: Session | undefined;
-  /** Given up by the engine; the answer that is on its way is nobody's any more. */
+  /** Given up by the engine; the answer of the server will be ignored. */
   isAbandoned: boolean;
 }
 
 /** A credential is fetched, or not, close by. */
 const tokenMs = 1;
 
-/** Made once: there may be very many refusals, and nobody reads where they came from. */
+/** Made once: there may be very many refusals, and their stack traces are not read. */
 const errors = {
   noToken: new Error('there is no token'),
   '53400': Object.assign(new Error('too many new connections'), { code: '53400' }),

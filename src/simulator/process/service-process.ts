@@ -124,14 +124,14 @@ export class ServiceProcess {
     this.deliver(() => this.pool.start());
   }
 
-  /** Has something happen in this process: now, or as soon as it goes on, or never when it is gone. */
+  /** Runs an action in this process: now, after its pause, or never if the process has ended. */
   deliver(action: () => void): void {
     if (this.#state === 'gone') return;
     if (this.#isPaused) this.#backlog.push(action);
     else this.#run(action);
   }
 
-  /** Has something happen in it after so many milliseconds. */
+  /** Runs an action in this process after a delay. */
   later(delayMs: number, action: () => void): void {
     const { timeline } = this.#surroundings;
     timeline.plan(timeline.now + delayMs, () => this.deliver(action));
@@ -146,7 +146,7 @@ export class ServiceProcess {
     this.#surroundings.happened(this);
   }
 
-  /** The process stands still, and the world goes on. */
+  /** Stops the process while the time of the world goes on. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -160,7 +160,7 @@ export class ServiceProcess {
     for (const action of backlog) this.deliver(action);
   }
 
-  /** The process ends without a word. The server finds out a little later; nobody else does. */
+  /** The process ends without a word. The server finds out a little later; no other part does. */
   crash(): void {
     const { timeline, server } = this.#surroundings;
     this.#end();

@@ -14,7 +14,7 @@ import { policyOf, ServiceProcess, type Surroundings } from './service-process.j
 export interface ServiceTotals {
   readonly checkouts: number;
   readonly emptyEvents: number;
-  /** Of the empty events: those before a process had all it wants for the first time. */
+  /** Empty events before a process had all it wants for the first time. */
   readonly earlyEmptyEvents: number;
   readonly refills: number;
   readonly refillFailures: Readonly<Record<RefillCause, number>>;
@@ -35,7 +35,7 @@ export class Service {
   /** Processes that ended in good order, with leases to account for. */
   readonly #ended: ServiceProcess[] = [];
   #starts = 0;
-  /** Of the processes that are no more. */
+  /** Totals of the processes that have ended. */
   #past: ServiceTotals | undefined;
   #pastPeak = 0;
   #process: ServiceProcess | undefined;

@@ -136,7 +136,7 @@ export function gaugeLine(name: string, values: readonly number[], points: Point
   for (const { start, end } of points) {
     let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (let i = start; i < end; i++) {
-      // Where there was nobody to measure there may be no number.
+      // Without callers there may be no number.
       const value = round(values[i] ?? 0);
       least = Math.min(least, value);
       most = Math.max(most, value);

@@ -1,6 +1,6 @@
 /**
  * How tenants share the connections and the work, over time. A share is that of a point's whole span of time: within a
- * short one somebody has everything, and somebody else nothing.
+ * short one a single tenant has everything.
  */
 import type { SimulationResult, TenantSamples } from '../result.js';
 import { type Chart, divide, gaugeLine, type Line, type Points, round } from './charts.js';
@@ -97,7 +97,7 @@ function amountsOf(
   return new Map(tenants.map((samples) => [samples.tenant, points.map((point) => amount(samples, point))]));
 }
 
-/** In percent, in the order of the scenario. Where nobody has anything, everyone has none of it. */
+/** In percent, in the order of the scenario. 0 for every tenant where none has anything. */
 function sharesOf(amounts: Amounts, drawn: ReadonlySet<string>): Line[] {
   const sums: number[] = [];
   for (const values of amounts.values())

@@ -94,7 +94,7 @@ function chartRows({ unit, lines, marks }: Chart): string[][] {
     const highest = Math.max(...high);
     const limit = index === 0 ? marks[0] : undefined;
     const against = limit === undefined ? '' : ` (${limit.name} ${short(limit.value)})`;
-    // Of what is ready the dips matter, of everything else the peaks.
+    // For ready connections the lowest values matter, for everything else the highest.
     const curve = sparkline(name === 'ready' ? low : high, highest);
     return [name, curve, `to ${short(highest)}${unit}${against}`];
   });

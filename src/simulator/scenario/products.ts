@@ -26,7 +26,7 @@ export interface EnginePool {
   readonly limiter?: ProductBucket | undefined;
 }
 
-// Nobody has other names for the engine's own options, not even for `__proto__`.
+// The engine's own options have no other names, not even `__proto__`.
 const sameNames = Object.freeze(Object.create(null) as Record<string, string>);
 
 export function enginePool(kind: PoolKind, given: Mapping, report: ReportOption): EnginePool {

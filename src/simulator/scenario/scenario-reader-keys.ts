@@ -98,9 +98,9 @@ export const scenarioBounds = {
   /** Services and one for all of them, times the samples of each. */
   recordedRows: 500_000,
   services: 1_000,
-  /** Of all pools together. */
+  /** Connections of all pools together. */
   connections: 200_000,
-  /** Of all workloads together, over the whole simulation. */
+  /** Callers of all workloads together, over the whole simulation. */
   callers: 20_000_000,
   workloadsPerService: 50,
   faults: 200,

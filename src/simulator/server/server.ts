@@ -18,7 +18,7 @@ export type Refusal = '53300' | '53400' | 'unreachable';
 /** Decides whether the rate allows one more. */
 export interface Door {
   admits(now: number): boolean;
-  /** How long until it does; left out: not known, and nobody can queue. */
+  /** How long until it does; undefined: not known, and callers can't queue. */
   waitMs?(now: number): number;
 }
 
@@ -38,7 +38,7 @@ export class Server {
   readonly #timeline: Timeline;
   readonly #laws: Laws;
   readonly #door: Door;
-  /** With so many sessions it lets nobody in: its limit, unless it is a server that does not keep to it. */
+  /** The number of sessions at which the server refuses new ones: its limit, unless it is a server that does not keep to it. */
   readonly #isFullWith: number;
   /** In the order in which they were accepted, which is the order in which they grow too old. */
   readonly #sessions = new LinkedList<Session>();

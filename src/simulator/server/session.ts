@@ -37,11 +37,11 @@ export class Session implements Linked<Session> {
   /** Actions that wait for an answer of a connection that hangs; undefined: it answers. */
   #unanswered: (() => void)[] | undefined = undefined;
   /** From when the pool has it. */
-  pooled: PooledConnection<Session> | undefined = undefined;
+  pooled: PooledConnection<Session> | undefined;
   /** The caller that has it at present. */
-  caller: SessionUser | undefined = undefined;
-  previous: Session | undefined = undefined;
-  next: Session | undefined = undefined;
+  caller: SessionUser | undefined;
+  previous: Session | undefined;
+  next: Session | undefined;
 
   constructor(process: SessionOwner, acceptedAt: number) {
     this.process = process;

@@ -12,8 +12,8 @@ import type { Timeline } from '../time/timeline.js';
 export class Recovery {
   readonly kind: FaultKind;
   readonly fromMs: number;
-  untilMs: number | undefined = undefined;
-  recoveredAtMs: number | undefined = undefined;
+  untilMs: number | undefined;
+  recoveredAtMs: number | undefined;
   /** Connections that each service must have again, until it has them. */
   readonly missing: Map<Service, number>;
 

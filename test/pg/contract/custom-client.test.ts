@@ -172,7 +172,7 @@ if (native === null) {
   });
   describe('the native pool of pg', () => {
     const { newPool } = usePoolsOf(native.Pool);
-    test('works here at all', async () => {
+    test('the native pool of pg works here at all', async () => {
       const pool = newPool();
       await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
       await pool.end();

@@ -113,7 +113,7 @@ everyPool('stack traces', ({ newPool }) => {
 describe('a callback that throws', () => {
   // Node reports it as an uncaught exception; what matters here is that the pool has its client back.
   everyPool('its pool', ({ newPool }) => {
-    test('has its client back', async () => {
+    test('a callback that throws has its client back', async () => {
       const pool = newPool({ max: 1 });
       const uncaught = catchUncaught();
       pool.query('select 1', () => {

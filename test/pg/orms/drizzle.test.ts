@@ -37,13 +37,13 @@ describe('Drizzle', () => {
   const fixture = ormFixture('orm-drizzle');
   itBehavesLikeAnOrm(fixture, ormOn);
 
-  test('knows the pool for one, by its class and by its name', () => {
+  test('Drizzle knows the pool for one, by its class and by its name', () => {
     const pool = fixture.newPool({ max: 1 });
     expect(pool).toBeInstanceOf(pg.Pool);
     expect(pool.constructor.name).toContain('Pool');
   });
 
-  test('takes one client for a whole transaction and gives it back once', async () => {
+  test('Drizzle takes one client for a whole transaction and gives it back once', async () => {
     const pool = fixture.newPool({ max: 2 });
     const db = drizzleOn(pool);
     const events: string[] = [];
@@ -57,7 +57,7 @@ describe('Drizzle', () => {
     expect(events).toEqual(['acquire', 'release']);
   });
 
-  test('does not let a query from outside slip into the transaction', async () => {
+  test('Drizzle does not let a query from outside slip into the transaction', async () => {
     const db = drizzleOn(fixture.newPool({ max: 2 }));
     const failed = db.transaction(async (transaction) => {
       await transaction.insert(entry).values({ id: 1 });
@@ -90,7 +90,7 @@ describe('Drizzle', () => {
     expect(await db.$count(entry)).toBe(2);
   });
 
-  test('passes the error of the server on', async () => {
+  test('Drizzle passes the error of the server on', async () => {
     const db = drizzleOn(fixture.newPool({ max: 1 }));
     await db.insert(entry).values({ id: 1 });
     const error = await rejectionOf(db.insert(entry).values({ id: 1 }));
@@ -98,7 +98,7 @@ describe('Drizzle', () => {
     expect((error.cause as pg.DatabaseError).code).toBe('23505');
   });
 
-  test('is the same with the pool given as client', async () => {
+  test('Drizzle is the same with the pool given as client', async () => {
     const db = drizzle({ client: fixture.newPool({ max: 1 }), schema });
     await db.transaction(async (transaction) => void (await transaction.insert(entry).values({ id: 1 })));
     expect(await db.$count(entry)).toBe(1);

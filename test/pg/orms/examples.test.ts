@@ -37,7 +37,7 @@ describe('the examples', () => {
   });
   afterAll(() => db.drop());
 
-  test('are all tested here', async () => {
+  test('the examples are all tested here', async () => {
     // What stands underneath pg is a main.cjs. It and workflow-store, which runs on DSQL, have tests of their own.
     const files = await readdir(examples, { recursive: true });
     const programs = files.filter((file) => basename(file) === 'main.mjs');

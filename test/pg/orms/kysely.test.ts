@@ -38,7 +38,7 @@ describe('Kysely', () => {
   const fixture = ormFixture('orm-kysely');
   itBehavesLikeAnOrm(fixture, ormOn);
 
-  test('builds schemas, writes and reads', async () => {
+  test('Kysely builds schemas, writes and reads', async () => {
     const db = kyselyOn(fixture.newPool({ max: 2 }));
     await db.schema.createTable('made_by_kysely').addColumn('id', 'integer').execute();
     const inserted = await db
@@ -58,7 +58,7 @@ describe('Kysely', () => {
     await db.destroy();
   });
 
-  test('streams rows in portions and gives the connection back at the end', async () => {
+  test('Kysely streams rows in portions and gives the connection back at the end', async () => {
     const pool = fixture.newPool({ max: 1 });
     const db = kyselyOn(pool);
     await sql`insert into entry select n, 'x' from generate_series(1, 500) n`.execute(db);
@@ -72,7 +72,7 @@ describe('Kysely', () => {
     await db.destroy();
   });
 
-  test('gives the connection back when a stream is left early', async () => {
+  test('Kysely gives the connection back when a stream is left early', async () => {
     const pool = fixture.newPool({ max: 1 });
     const db = kyselyOn(pool);
     await sql`insert into entry select n from generate_series(1, 500) n`.execute(db);
@@ -84,7 +84,7 @@ describe('Kysely', () => {
     await db.destroy();
   });
 
-  test('gives the connection back when a stream fails half way', async () => {
+  test('Kysely gives the connection back when a stream fails half way', async () => {
     const pool = fixture.newPool({ max: 1 });
     const db = kyselyOn(pool);
     const failing = db
@@ -98,7 +98,7 @@ describe('Kysely', () => {
     await db.destroy();
   });
 
-  test('rolls a controlled transaction back to a savepoint and commits the rest', async () => {
+  test('Kysely rolls a controlled transaction back to a savepoint and commits the rest', async () => {
     const db = kyselyOn(fixture.newPool({ max: 1 }));
     const transaction = await db.startTransaction().setIsolationLevel('serializable').execute();
     await transaction.insertInto('entry').values({ id: 1, note: 'kept' }).execute();
@@ -110,7 +110,7 @@ describe('Kysely', () => {
     await db.destroy();
   });
 
-  test('keeps a connection of its own for db.connection()', async () => {
+  test('Kysely keeps a connection of its own for db.connection()', async () => {
     const pool = fixture.newPool({ max: 1 });
     const db = kyselyOn(pool);
     await db.connection().execute(async (one) => {
@@ -122,7 +122,7 @@ describe('Kysely', () => {
     await db.destroy();
   });
 
-  test('ends the pool when it is destroyed, and refuses afterwards', async () => {
+  test('Kysely ends the pool when it is destroyed, and refuses afterwards', async () => {
     const pool = fixture.newPool({ max: 2 });
     const db = kyselyOn(pool);
     await sql`select 1`.execute(db);

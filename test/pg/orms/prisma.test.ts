@@ -80,7 +80,7 @@ describe('Prisma', () => {
     await pool.end();
   });
 
-  test('uses the pool it is given instead of opening its own', async () => {
+  test('Prisma uses the pool it is given instead of opening its own', async () => {
     const pool = fixture.newPool({ max: 2 });
     const prisma = prismaOn(pool);
     expect(pool.totalCount).toBe(0);
@@ -93,7 +93,7 @@ describe('Prisma', () => {
     expect(pool.ending).toBe(false);
   });
 
-  test('ends the pool when it is told that it owns it', async () => {
+  test('Prisma ends the pool when it is told that it owns it', async () => {
     const pool = fixture.newPool({ max: 2 });
     const prisma = new PrismaClient({ adapter: new PrismaPg(pool, { disposeExternalPool: true }) });
     await prisma.account.count();
@@ -101,7 +101,7 @@ describe('Prisma', () => {
     expect([pool.ended, pool.totalCount]).toEqual([true, 0]);
   });
 
-  test('writes a record and those that belong to it together', async () => {
+  test('Prisma writes a record and those that belong to it together', async () => {
     const prisma = prismaOn(fixture.newPool({ max: 2 }));
     const bob = await prisma.account.create({ data: { owner: 'bob', balance: 0 } });
     await prisma.account.create({
@@ -115,7 +115,7 @@ describe('Prisma', () => {
     await prisma.$disconnect();
   });
 
-  test('runs a batch in one transaction or not at all', async () => {
+  test('Prisma runs a batch in one transaction or not at all', async () => {
     const pool = fixture.newPool({ max: 2 });
     const prisma = prismaOn(pool);
     const create = (owner: string) => prisma.account.create({ data: { owner, balance: 1 } });
@@ -127,7 +127,7 @@ describe('Prisma', () => {
     await prisma.$disconnect();
   });
 
-  test('rolls back a transaction that outlives its time, and gives the connection back', async () => {
+  test('Prisma rolls back a transaction that outlives its time, and gives the connection back', async () => {
     const pool = fixture.newPool({ max: 1 });
     const prisma = prismaOn(pool);
     const released = new Promise((resolve) => pool.on('release', resolve));
@@ -145,7 +145,7 @@ describe('Prisma', () => {
     await prisma.$disconnect();
   });
 
-  test('adds up when many transactions change one record', async () => {
+  test('Prisma adds up when many transactions change one record', async () => {
     const prisma = prismaOn(fixture.newPool({ max: 3 }));
     await prisma.account.create({ data: { owner: 'till', balance: 0 } });
     const pay = () =>
@@ -160,7 +160,7 @@ describe('Prisma', () => {
     await prisma.$disconnect();
   });
 
-  test('is generated from the schema that lies beside it', async () => {
+  test('Prisma is generated from the schema that lies beside it', async () => {
     const read = (file: string) =>
       readFile(new URL(`../../../examples/prisma/${file}`, import.meta.url), 'utf8');
     const [schema, generated] = await Promise.all([

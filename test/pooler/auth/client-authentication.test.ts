@@ -135,17 +135,20 @@ describe('a user that does not exist', () => {
     ['password', 'scram'],
     ['password', 'md5'],
     ['password', 'plain'],
-  ] as const)('looks the same as one whose password is wrong (%s, %s)', async (method, form) => {
-    const list = await secrets(form);
-    const plain = tools(list);
-    const look = lookOfMost(
-      [await Promise.resolve(plain.secrets.lookup('joe'))].filter((it) => it !== undefined),
-    );
-    const known = { ...plain, unknownUsers: new UnknownUsers({ ...look, iterations: 16 }) };
-    expect(await seen('ghost', known, method)).toEqual(await seen('joe', known, method));
-  });
+  ] as const)(
+    'a user that does not exist looks the same as one whose password is wrong (%s, %s)',
+    async (method, form) => {
+      const list = await secrets(form);
+      const plain = tools(list);
+      const look = lookOfMost(
+        [await Promise.resolve(plain.secrets.lookup('joe'))].filter((it) => it !== undefined),
+      );
+      const known = { ...plain, unknownUsers: new UnknownUsers({ ...look, iterations: 16 }) };
+      expect(await seen('ghost', known, method)).toEqual(await seen('joe', known, method));
+    },
+  );
 
-  test('has the same salt each time, and another than other users', async () => {
+  test('a user that does not exist has the same salt each time, and another than other users', async () => {
     const known = tools({});
     const saltOf = async (user: string) => {
       const { toClient } = await logIn('guess', known, { user });
@@ -155,12 +158,12 @@ describe('a user that does not exist', () => {
     expect(await saltOf('ghost')).not.toBe(await saltOf('spirit'));
   });
 
-  test('is told of in the log, and there only', async () => {
+  test('a user that does not exist is told of in the log, and there only', async () => {
     const { outcome } = await logIn('guess', tools({}));
     expect(outcome).toMatchObject({ ...wrong, detail: 'the user is not known, or has no password' });
   });
 
-  test('does not come in even with the password that was invented for it', async () => {
+  test('a user that does not exist does not come in even with the password that was invented for it', async () => {
     const unknownUsers = new UnknownUsers({ kind: 'plain', iterations: 16, saltBytes: 16 });
     const invented = unknownUsers.secretOf('joe') as { password: string };
     for (const method of ['password', 'md5', 'scram-sha-256'] as const) {
@@ -456,7 +459,7 @@ describe('an answer that is none', () => {
   const first = (data: string | null, mechanism = 'SCRAM-SHA-256') =>
     message((writer) => writeSaslInitialResponse(writer, mechanism, data));
 
-  test('ends the login as a violation of the protocol', async () => {
+  test('an answer that is none ends the login as a violation of the protocol', async () => {
     const broken = message((writer) => writeSaslResponse(writer, Buffer.from('no zero at the end')));
     for (const method of ['password', 'md5', 'scram-sha-256'] as const) {
       expect(await answered(method, broken)).toMatchObject(malformed);
@@ -476,7 +479,7 @@ describe('an answer that is none', () => {
     ).toMatchObject(malformed);
   });
 
-  test('is not an initial response without data, after which a client may begin', async () => {
+  test('an answer that is none is not an initial response without data, after which a client may begin', async () => {
     const step = await answered(
       'scram-sha-256',
       first(null),
@@ -485,7 +488,7 @@ describe('an answer that is none', () => {
     expect(step.kind).toBe('ask');
   });
 
-  test('never says anything about what it held', async () => {
+  test('an answer that is none never says anything about what it held', async () => {
     const step = await answered(
       'password',
       message((writer) => writeSaslResponse(writer, Buffer.from('hush'))),
@@ -493,7 +496,7 @@ describe('an answer that is none', () => {
     expect(JSON.stringify(step)).not.toContain('hush');
   });
 
-  test('is refused whatever its bytes are, and nothing else happens', async () => {
+  test('an answer that is none is refused whatever its bytes are, and nothing else happens', async () => {
     const method = fc.constantFrom('password' as const, 'md5' as const, 'scram-sha-256' as const);
     const part = fc.oneof(
       fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes)),

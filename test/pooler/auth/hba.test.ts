@@ -212,7 +212,7 @@ describe('access rules of any kind', () => {
     return [type, list(databases), list(users), ...(type === 'local' ? [] : [network]), method].join(' ');
   };
 
-  test('are read as they were written', () => {
+  test('access rules of any kind are read as they were written', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 5 }), (wanted) => {
         const { value, problems } = parseHba(wanted.map(write).join('\n'));
@@ -235,7 +235,7 @@ describe('access rules of any kind', () => {
     );
   });
 
-  test('contain the same addresses as Node thinks', () => {
+  test('access rules of any kind contain the same addresses as Node thinks', () => {
     fc.assert(
       fc.property(
         fc.oneof(ipv4, ipv6),
@@ -257,7 +257,7 @@ describe('access rules of any kind', () => {
     );
   });
 
-  test('never fail to be judged, whatever is in the file', () => {
+  test('access rules of any kind never fail to be judged, whatever is in the file', () => {
     const word = fc.constantFrom(
       'host',
       'local',
@@ -301,7 +301,7 @@ describe('an ident map', () => {
   ).value;
   const allows = (map: string, outside: string, user: string) => maps?.allows(map, outside, user);
 
-  test('says who may come in as whom', () => {
+  test('an ident map says who may come in as whom', () => {
     expect(allows('people', 'Joe Smith', 'joe')).toBe(true);
     expect(allows('people', 'Joe Smith', 'Joe Smith')).toBe(false);
     expect(allows('people', 'ann', 'ann_admin')).toBe(true);
@@ -311,7 +311,7 @@ describe('an ident map', () => {
     expect(maps?.has('nobody')).toBe(false);
   });
 
-  test('takes parts of a name over', () => {
+  test('an ident map takes parts of a name over', () => {
     expect(allows('hosts', 'ann@example.com', 'ann')).toBe(true);
     expect(allows('hosts', 'ann@example.com', 'guest')).toBe(true);
     expect(allows('hosts', 'ann@example.com', 'joe')).toBe(false);
@@ -319,14 +319,14 @@ describe('an ident map', () => {
     expect(allows('hosts', '$&@example.com', '$&')).toBe(true);
   });
 
-  test('takes words and signs in quotes as they are', () => {
+  test('an ident map takes words and signs in quotes as they are', () => {
     expect(allows('people', 'ann', 'all')).toBe(true);
     expect(allows('people', 'ann', 'anybody')).toBe(false);
     expect(allows('hosts', 'rooter', '\\1')).toBe(true);
     expect(allows('open', 'ann', 'anybody')).toBe(true);
   });
 
-  test('says all that is wrong with it, with the lines', () => {
+  test('an ident map says all that is wrong with it, with the lines', () => {
     const { value, problems } = parseIdentMaps(
       ['a b', 'a b c d', 'a b,c d', 'a /( b', 'a /x \\1', 'a b +group', 'a b /x', 'a "b c'].join('\n'),
     );

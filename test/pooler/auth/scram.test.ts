@@ -71,14 +71,14 @@ describe('the exchange of RFC 7677', () => {
       isBound: false,
     });
 
-  test('is answered byte by byte', async () => {
+  test('the exchange of RFC 7677 is answered byte by byte', async () => {
     const server = await makeServer();
     expect(server.begin(Buffer.from(vector.clientFirst)).toString()).toBe(vector.serverFirst);
     const success = await server.finish(Buffer.from(vector.clientFinal));
     expect(success?.message.toString()).toBe(vector.serverFinal);
   });
 
-  test('gives away the keys with which one can log in elsewhere', async () => {
+  test('the exchange of RFC 7677 gives away the keys with which one can log in elsewhere', async () => {
     const server = await makeServer();
     server.begin(Buffer.from(vector.clientFirst));
     const success = await server.finish(Buffer.from(vector.clientFinal));
@@ -97,7 +97,7 @@ describe('client and server', () => {
     .string({ minLength: 1, maxLength: 30 })
     .map((text) => Buffer.from(text).toString('base64'));
 
-  test('agree for the right password, and for no other', async () => {
+  test('client and server agree for the right password, and for no other', async () => {
     await fc.assert(
       fc.asyncProperty(
         texts,
@@ -134,7 +134,7 @@ describe('client and server', () => {
       endPoint,
       'SCRAM-SHA-256',
     ],
-  ])('agree %s', async (_, mechanisms, clientEndPoint, serverEndPoint, mechanism) => {
+  ])('client and server agree %s', async (_, mechanisms, clientEndPoint, serverEndPoint, mechanism) => {
     const setting: Setting = {
       secret: await makeScramSecret('p', 1),
       mechanisms,
@@ -146,7 +146,7 @@ describe('client and server', () => {
     expect(outcome).toMatchObject({ server: 'right', client: 'proved' });
   });
 
-  test('notice that somebody between them does TLS with another certificate', async () => {
+  test('client and server notice that somebody between them does TLS with another certificate', async () => {
     const setting: Setting = {
       secret: await makeScramSecret('p', 1),
       mechanisms: both,
@@ -159,7 +159,7 @@ describe('client and server', () => {
     expect(error.message).toMatch('channel binding does not match');
   });
 
-  test('notice that somebody between them took the better mechanism off the list', async () => {
+  test('client and server notice that somebody between them took the better mechanism off the list', async () => {
     const setting: Setting = {
       secret: await makeScramSecret('p', 1),
       mechanisms: plain,
@@ -172,7 +172,7 @@ describe('client and server', () => {
     expect(error).toMatchObject({ code: 'HG_SASL_MESSAGE', sqlState: '28000' });
   });
 
-  test('never come to terms when a byte of any message was changed on the way', async () => {
+  test('client and server never come to terms when a byte of any message was changed on the way', async () => {
     const secret = await makeScramSecret('pencil', 2);
     const keys = await deriveScramKeys('pencil', secret.salt, 2);
     await fc.assert(
@@ -295,16 +295,16 @@ describe('the client', () => {
     ['more iterations than it wants to make', 'r=abcxyz,s=c2FsdA==,i=1000001'],
     ['an extension that must be understood', 'm=x,r=abcxyz,s=c2FsdA==,i=4096'],
     ['nothing', ''],
-  ])('does not go on with a server that sends %s', (_, message) => {
+  ])('the client does not go on with a server that sends %s', (_, message) => {
     expect(() => client().readServerFirst(Buffer.from(message))).toThrow(SaslMessageError);
   });
 
-  test('goes on with as many iterations as it wants to make', () => {
+  test('the client goes on with as many iterations as it wants to make', () => {
     const first = client().readServerFirst(Buffer.from('r=abcxyz,s=c2FsdA==,i=1000000'));
     expect(first).toMatchObject({ iterations: 1_000_000, salt: Buffer.from('salt') });
   });
 
-  test('does not take a second beginning, or a second end', async () => {
+  test('the client does not take a second beginning, or a second end', async () => {
     const scram = client();
     const serverFirst = Buffer.from('r=abcxyz,s=c2FsdA==,i=1');
     const { salt } = scram.readServerFirst(serverFirst);
@@ -315,14 +315,14 @@ describe('the client', () => {
     expect(() => scram.judgeServerFinal(end)).toThrow(SaslMessageError);
   });
 
-  test('tells a refusal from a forged signature', async () => {
+  test('the client tells a refusal from a forged signature', async () => {
     const scram = client();
     scram.readServerFirst(Buffer.from('r=abcxyz,s=c2FsdA==,i=1'));
     scram.clientFinal(await deriveScramKeys('p', Buffer.from('salt'), 1));
     expect(scram.judgeServerFinal(Buffer.from('e=invalid-proof'))).toEqual({ refusal: 'invalid-proof' });
   });
 
-  test('says nothing but its own errors about any bytes', async () => {
+  test('the client says nothing but its own errors about any bytes', async () => {
     const keys = await deriveScramKeys('p', Buffer.from('salt'), 1);
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),

@@ -91,7 +91,7 @@ test('a password in clear text is that of a user whatever is stored of it, and n
 describe('derived keys', () => {
   const salt = Buffer.from('salt');
 
-  test('are derived once for all who ask, and again when the password, the salt or the count is another', async () => {
+  test('derived keys are derived once for all who ask, and again when the password, the salt or the count is another', async () => {
     const cache = new ScramKeyCache();
     const first = cache.derive('pencil', salt, 10);
     expect(cache.derive(Buffer.from('pencil'), Buffer.from('salt'), 10)).toBe(first);
@@ -106,7 +106,7 @@ describe('derived keys', () => {
     expect(new Set(keys.map(({ clientKey }) => clientKey.toString('hex'))).size).toBe(5);
   });
 
-  test('are forgotten when there are too many, those not used for longest first', () => {
+  test('derived keys are forgotten when there are too many, those not used for longest first', () => {
     const cache = new ScramKeyCache(2);
     const first = cache.derive('1', salt, 1);
     const second = cache.derive('2', salt, 1);

@@ -159,7 +159,7 @@ test('A configuration file names files from its own folder', () => {
 describe('A setting', () => {
   const yaml = `${enough}pooling: { poolSize: 3, poolMode: session, minPoolSize: 1 }`;
 
-  test('is taken from its flag, else its variable, else the file, else the default', () => {
+  test('A setting is taken from its flag, else its variable, else the file, else the default', () => {
     const { config, places } = load(yaml, {
       flags: flags({ default_pool_size: '5' }),
       environment: { HEADGATE_DEFAULT_POOL_SIZE: '4', HEADGATE_POOL_MODE: 'statement' },
@@ -189,7 +189,7 @@ describe('A setting', () => {
     ]);
   });
 
-  test('can be switched off on a command line with the word none', () => {
+  test('A setting can be switched off on a command line with the word none', () => {
     const given = flags({
       unix_socket_dir: 'none',
       track_extra_parameters: 'none',
@@ -200,11 +200,11 @@ describe('A setting', () => {
     expect(config.pooling).toMatchObject({ trackExtraParameters: [], serverCheckQuery: '' });
   });
 
-  test('is as before where its variable is empty', () => {
+  test('A setting is as before where its variable is empty', () => {
     expect(load(yaml, { environment: { HEADGATE_POOL_MODE: '' } }).config.pooling.poolMode).toBe('session');
   });
 
-  test('has a variable whose name is wrong told, and not what it says', () => {
+  test('A setting has a variable whose name is wrong told, and not what it says', () => {
     const { warnings } = load(enough, {
       environment: { HEADGATE_POOL_MOD: 'hush', HEADGATE_XYZ: 'x', OTHER: 'x' },
     });
@@ -313,7 +313,7 @@ describe('A secret', () => {
 auth: { type: trust }`;
   const given = { environment: { DB_PASSWORD: 'from the environment' } };
 
-  test('can be in the file, in another file, or in a variable', () => {
+  test('A secret can be in the file, in another file, or in a variable', () => {
     const { config } = load(yaml, given, { pw: 'from a file\n' });
     const passwords = [...config.databases.values()].map(({ password }) => password?.reveal());
     expect(passwords).toEqual([
@@ -325,7 +325,7 @@ auth: { type: trust }`;
     ]);
   });
 
-  test('is shown by nothing that prints a configuration', () => {
+  test('A secret is shown by nothing that prints a configuration', () => {
     const { config } = load(yaml, given, { pw: 'from a file' });
     const database = config.databases.get('plain');
     const printed = [
@@ -351,7 +351,7 @@ auth: { type: trust }`;
   });
 
   test.each(['[a]', '{ file: 1 }', '{ fil: x }', '{ file: a, env: b }', '{}', '12'])(
-    'can not be %s',
+    'A secret can not be %s',
     (value) => {
       expect(problemsOf(() => load(`${enough}users: { u: { password: ${value} } }`))[0]).toMatch(
         /users.u.password: must be a text in quotes, \{ file: PATH \} or \{ env: NAME \}$/,

@@ -40,7 +40,7 @@ auth: { type: trust }`;
     return poolSettingsFor(config, databaseFor(config, database) as DatabaseConfig, user);
   };
 
-  test("are the user's, then the database's, then those of all", () => {
+  test("A pool's settings are the user's, then the database's, then those of all", () => {
     expect(of('app', 'vip')).toMatchObject({
       poolMode: 'statement',
       poolSize: 3,
@@ -67,7 +67,7 @@ auth: { type: trust }`;
     });
   });
 
-  test('keep the smallest size within the size', () => {
+  test("A pool's settings keep the smallest size within the size", () => {
     expect([of('app', 'u').minPoolSize, of('app', 'vip').minPoolSize, of('other', 'u').minPoolSize]).toEqual([
       7, 3, 1,
     ]);

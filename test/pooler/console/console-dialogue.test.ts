@@ -101,11 +101,11 @@ test('A simple query of a user who is there to look is refused if it changes any
 describe('The extended protocol', () => {
   const answer = ['parseComplete', 'bindComplete', ...versionAnswer, ready];
 
-  test('shows what the simple one shows', () => {
+  test('The extended protocol shows what the simple one shows', () => {
     expect(new Console().ask(extended('SHOW VERSION'))).toEqual(answer);
   });
 
-  test('describes a statement that was prepared, and runs it any number of times', () => {
+  test('The extended protocol describes a statement that was prepared, and runs it any number of times', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -126,7 +126,7 @@ describe('The extended protocol', () => {
       expect(here.ask(again)).toEqual(['bindComplete', 'done SHOW', 'closeComplete', ready]);
   });
 
-  test('has no columns for a command that shows nothing, and runs it once', () => {
+  test('The extended protocol has no columns for a command that shows nothing, and runs it once', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -153,7 +153,7 @@ describe('The extended protocol', () => {
     expect(here.pooler.told).toEqual(['reconnect app']);
   });
 
-  test('answers an empty statement as PostgreSQL does', () => {
+  test('The extended protocol answers an empty statement as PostgreSQL does', () => {
     expect(new Console().ask(extended(''))).toEqual([
       'parseComplete',
       'bindComplete',
@@ -163,7 +163,7 @@ describe('The extended protocol', () => {
     ]);
   });
 
-  test('gives rows in parts, if asked to, and says whether there may be more', () => {
+  test('The extended protocol gives rows in parts, if asked to, and says whether there may be more', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -189,7 +189,7 @@ describe('The extended protocol', () => {
     ]);
   });
 
-  test('gives binary values to whoever wants them', () => {
+  test('The extended protocol gives binary values to whoever wants them', () => {
     const here = new Console();
     here.pooler.poolRecords = [
       poolRecord({ ledger: { limit: 65, pending: 66, live: 67, closing: 68, peak: 69 } }),
@@ -205,7 +205,7 @@ describe('The extended protocol', () => {
     expect(mixed[3]).toBe('row app alice \0\0\0A 66 67 68 69');
   });
 
-  test('passes over everything after an error, up to the next Sync', () => {
+  test('The extended protocol passes over everything after an error, up to the next Sync', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -266,7 +266,7 @@ describe('The extended protocol', () => {
     ],
   };
 
-  test.each(Object.keys(wrong))('refuses %s, and goes on after it', (what) => {
+  test.each(Object.keys(wrong))('The extended protocol refuses %s, and goes on after it', (what) => {
     const [error, write] = wrong[what] as (typeof wrong)[string];
     const here = new Console();
     const first = messages((writer) => {
@@ -279,7 +279,7 @@ describe('The extended protocol', () => {
     expect(here.ask(extended('SHOW VERSION'))).toEqual(answer);
   });
 
-  test('forgets portals with the next Sync, and statements when they are closed', () => {
+  test('The extended protocol forgets portals with the next Sync, and statements when they are closed', () => {
     const here = new Console();
     here.ask(
       messages((writer) => {
@@ -297,7 +297,7 @@ describe('The extended protocol', () => {
     );
   });
 
-  test('keeps a thousand statements of a client, and no more', () => {
+  test('The extended protocol keeps a thousand statements of a client, and no more', () => {
     const here = new Console();
     const parse = (name: string) =>
       here.ask(
@@ -309,7 +309,7 @@ describe('The extended protocol', () => {
     );
   });
 
-  test('passes over what is left of a COPY', () => {
+  test('The extended protocol passes over what is left of a COPY', () => {
     const here = new Console();
     expect(here.ask(messages((writer) => writeCopyData(writer, Buffer.alloc(100_000))))).toEqual([]);
     expect(here.ask(query('SHOW VERSION'))).toEqual([...versionAnswer, ready]);

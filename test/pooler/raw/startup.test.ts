@@ -169,7 +169,7 @@ describe('settings in the first packet', () => {
     { options: '--application_name=option', application_name: 'packet' },
     { options: "-c my.own=it's\\\\ok" },
   ];
-  test.each(good)('mean what they mean to the server: %j', async (settings) => {
+  test.each(good)('settings in the first packet mean what they mean to the server: %j', async (settings) => {
     const expected = await greet(db, packet(settings));
     const found = await greet(pooler, packet(settings));
     expect(new Map([...found.parameters].sort())).toEqual(new Map([...expected.parameters].sort()));
@@ -188,15 +188,18 @@ describe('settings in the first packet', () => {
     { options: '-c work_mem' },
     { options: 'work_mem=4MB' },
   ];
-  test.each(bad)('are refused as the server refuses them: %j', async (settings) => {
-    const expected = await greet(db, packet(settings));
-    const found = await greet(pooler, packet(settings));
-    expect(expected.error?.severity).toBe('FATAL');
-    expect(found.error).toMatchObject({ severity: 'FATAL', code: expected.error?.code });
-    expect(found.types).not.toContain('Z');
-  });
+  test.each(bad)(
+    'settings in the first packet are refused as the server refuses them: %j',
+    async (settings) => {
+      const expected = await greet(db, packet(settings));
+      const found = await greet(pooler, packet(settings));
+      expect(expected.error?.severity).toBe('FATAL');
+      expect(found.error).toMatchObject({ severity: 'FATAL', code: expected.error?.code });
+      expect(found.types).not.toContain('Z');
+    },
+  );
 
-  test('may be written as in a URL, with a plus for a space', async () => {
+  test('settings in the first packet may be written as in a URL, with a plus for a space', async () => {
     const { parameters } = await greet(
       pooler,
       packet({ options: '-c+TimeZone=Asia/Tokyo+-c+DateStyle=german' }),
@@ -204,7 +207,7 @@ describe('settings in the first packet', () => {
     expect([parameters.get('TimeZone'), parameters.get('DateStyle')]).toEqual(['Asia/Tokyo', 'German, DMY']);
   });
 
-  test('hold for every statement of the session', async () => {
+  test('settings in the first packet hold for every statement of the session', async () => {
     const client = await pooler.connect({ options: '-c statement_timeout=4321 -c my.own=x' });
     const { rows } = await client.query(
       "select current_setting('statement_timeout') as a, current_setting('my.own') as b",
@@ -218,13 +221,13 @@ describe('settings in the first packet', () => {
     expect(others.rows[0].b ?? '').toBe('');
   });
 
-  test('are told to be ignored by the configuration', async () => {
+  test('settings in the first packet are told to be ignored by the configuration', async () => {
     const lenient = await startTestPooler(db, { pooling: { ignoreStartupParameters: ['no_such_setting'] } });
     expect((await greet(lenient, packet({ no_such_setting: '1' }))).types.endsWith('Z')).toBe(true);
   });
 
   test.each(['-c no_such_setting=1 -c statement_timeout=1234 -c TimeZone=Asia/Tokyo', 'endpoint=somewhere'])(
-    'are ignored as PgBouncer does it where the options are to be: %s',
+    'settings in the first packet are ignored as PgBouncer does it where the options are to be: %s',
     async (options) => {
       const lenient = await startTestPooler(db, { pooling: { ignoreStartupParameters: ['options'] } });
       const client = await lenient.connect({ options });

@@ -108,7 +108,7 @@ describe('PostgreSQL', () => {
   });
   afterAll(() => db.drop());
 
-  test('is asked once for a database that it does not have', async () => {
+  test('PostgreSQL is asked once for a database that it does not have', async () => {
     const front = await startFaultyServer(db);
     const { host, port } = front;
     const databases = { gone: { host, port, password: db.password } };

@@ -99,7 +99,7 @@ describe('statements that a server has lost, because something hidden has thrown
     return client.query({ name, text });
   }
 
-  test('are an error once, under the name that the client knows, and then they are prepared again', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away are an error once, under the name that the client knows, and then they are prepared again', async () => {
     const [client, other] = await lone();
     await answer(client, 'mine');
     await answer(client, 'my other', 'select 43 as answer');
@@ -116,7 +116,7 @@ describe('statements that a server has lost, because something hidden has thrown
     }
   });
 
-  test('are prepared again when they are described', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away are prepared again when they are described', async () => {
     const [client, other, pooler] = await lone();
     const session = await RawSession.start(pooler, StartupCode.version30);
     const describe = step((script) => script.describeStatement('mine').sync());
@@ -134,7 +134,7 @@ describe('statements that a server has lost, because something hidden has thrown
     session.socket.destroy();
   });
 
-  test('are no error after a DO of another client', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away are no error after a DO of another client', async () => {
     const [client, other] = await lone();
     await answer(client, 'mine');
     for (const text of ['null', "execute 'deallocate all'"]) {
@@ -143,7 +143,7 @@ describe('statements that a server has lost, because something hidden has thrown
     }
   });
 
-  test('are gone in the transaction whose DO has thrown them away, as on the server', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away are gone in the transaction whose DO has thrown them away, as on the server', async () => {
     const [client] = await lone();
     await answer(client, 'mine');
     await client.query('begin');
@@ -155,7 +155,7 @@ describe('statements that a server has lost, because something hidden has thrown
     await client.query('rollback');
   });
 
-  test('are not kept without end on the server where they were not lost', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away are not kept without end on the server where they were not lost', async () => {
     const pooler = await startTestPooler(db, { pooling: { poolSize: 1, maxPreparedStatements: 10 } });
     const client = await pooler.connect();
     for (let n = 0; n < 40; n++) {
@@ -166,7 +166,7 @@ describe('statements that a server has lost, because something hidden has thrown
     expect(rows[0].kept).toBeLessThanOrEqual(10);
   });
 
-  test('are prepared again although the server has lost some of them only', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away are prepared again although the server has lost some of them only', async () => {
     const [client, other] = await lone();
     for (let n = 0; n < 3; n++) await answer(client, `s${n}`, `select ${n} as answer`);
     await other.query(
@@ -180,7 +180,7 @@ describe('statements that a server has lost, because something hidden has thrown
       expect((await answer(client, `s${n}`, `select ${n} as answer`)).rows).toEqual([{ answer: n }]);
   });
 
-  test('fail a transaction, and are there in the next', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away fail a transaction, and are there in the next', async () => {
     const [client] = await lone();
     await answer(client, 'mine');
     await client.query('begin');
@@ -191,7 +191,7 @@ describe('statements that a server has lost, because something hidden has thrown
     expect((await answer(client, 'mine')).rows).toEqual([{ answer: 42 }]);
   });
 
-  test('can be given up', async () => {
+  test('statements that a server has lost, because something hidden has thrown them away can be given up', async () => {
     const [, other, pooler] = await lone();
     const session = await RawSession.start(pooler, StartupCode.version30);
     const giveUp = step((script) => script.parse('deallocate mine').bind().execute().sync());

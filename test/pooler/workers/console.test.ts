@@ -22,7 +22,7 @@ describe('The console of two workers', () => {
   });
   afterAll(() => served.end());
 
-  test('shows the clients, servers and numbers of all, whichever worker one logs in to', async () => {
+  test('The console of two workers shows the clients, servers and numbers of all, whichever worker one logs in to', async () => {
     const consoles = [await served.console(), await served.console()];
     const [admin] = consoles as [(typeof consoles)[0]];
     const clients = [...(await served.clientOfEach(admin)).values()];

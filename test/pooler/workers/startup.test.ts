@@ -153,7 +153,7 @@ describe('TLS with several workers', () => {
   });
   afterAll(() => encrypted.end());
 
-  test('begins with the worker, after a request or from the first byte', async () => {
+  test('TLS with several workers begins with the worker, after a request or from the first byte', async () => {
     for (const asks of [true, false]) {
       const socket = await open({ host: '127.0.0.1', port: encrypted.port });
       if (asks) {

@@ -29,7 +29,7 @@ export class DynamoCoordinator implements LeaseKeeper {
   readonly #laws: Laws;
   readonly #table: MemoryTable;
   readonly #cutOff = new CutOff();
-  /** Of all leases, as the changes added up. */
+  /** Slots of all leases, the sum of the changes. */
   #slots = 0;
   #active = 0;
   #peak = 0;

@@ -91,6 +91,6 @@ export class TableLeaseClient implements ProcessLeases {
     this.#leases.abandon();
   }
 
-  /** Nobody tells the table. */
+  /** The table is not told. */
   sessionsGone(): void {}
 }

@@ -6,8 +6,8 @@ import type { LoginScope } from '../clients/login/login-scope.js';
 import { Refusal } from '../clients/refusal.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 
-/** A connection whose client is not accepted yet, or only cancels. */
-export interface Visitor {
+/** A connection whose client has no session yet, or only cancels. A client of the console keeps this record. */
+export interface PendingClient {
   readonly id: number;
   /** Replaced once TLS has begun. */
   transport: Transport;
@@ -25,18 +25,18 @@ export interface Visitor {
 }
 
 /** During a TLS handshake the transport has given its socket away, and only the socket can be closed. */
-function hangUpOn({ transport }: Visitor): void {
+function hangUpOn({ transport }: PendingClient): void {
   if (transport instanceof SocketTransport) transport.hangUp();
   else transport.destroy();
 }
 
 /** Ends a login: with this error where that can be sent, otherwise at once. */
-export function sendAway(visitor: Visitor, error: ErrorFields): void {
-  if (visitor.loginScope === undefined) {
-    hangUpOn(visitor);
+export function endLogin(pending: PendingClient, error: ErrorFields): void {
+  if (pending.loginScope === undefined) {
+    hangUpOn(pending);
     return;
   }
-  visitor.loginScope.end(new Refusal(error));
+  pending.loginScope.end(new Refusal(error));
   // The error is sent before that.
-  setImmediate(() => visitor.transport.endAtOnce());
+  setImmediate(() => pending.transport.endAtOnce());
 }

@@ -8,7 +8,7 @@ import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 
 /** Error for a client whose pool the configuration no longer leads to. The client can't move to another pool. */
-export function partingFor(
+export function lostPoolError(
   config: PoolerConfig,
   { user, database }: Pick<ClientIdentity, 'user' | 'database'>,
   pool: BackendPool,
