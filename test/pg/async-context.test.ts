@@ -360,6 +360,8 @@ test('What is done for nobody runs in no context also in a pool that was made in
       max: 3,
       keepaliveMillis: 2,
       reservoir: { targetReady: 2 },
+      // Longer than the reservoir's own limit of a wait, which a busy machine exceeds.
+      connectionTimeoutMillis: 60_000,
       leases: {
         acquire: () => {
           seen.push(['acquire', here()]);
