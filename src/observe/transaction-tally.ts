@@ -9,7 +9,7 @@ const mostErrorClasses = 30;
 const lastAttempt = 10;
 
 /** Classes of errors that have a series from the first transaction of an operation on, at 0: those of `classifyError`. */
-export const knownErrorClasses = [
+const knownErrorClasses = [
   'retryable',
   'condition_failed',
   'unsupported_feature',
