@@ -51,7 +51,7 @@ function partsOf(name: string, { suffix, labels }: SampleHead): LineParts {
 }
 
 function groupText(lines: readonly LineParts[], { labels, values }: SampleGroup): string {
-  const common = pairsOf(labels);
+  const common = knownPairsOf(labels);
   let text = '';
   let at = 0;
   for (const { name, alone, after } of lines) {
@@ -59,6 +59,17 @@ function groupText(lines: readonly LineParts[], { labels, values }: SampleGroup)
     text += `${name}${middle}${numberText(values[at++] as number)}\n`;
   }
   return text;
+}
+
+/** Texts of labels that a pool has in common for all its metrics. */
+const knownPairs = new WeakMap<Sample['labels'], string>();
+
+function knownPairsOf(labels: Sample['labels']): string {
+  const known = knownPairs.get(labels);
+  if (known !== undefined) return known;
+  const pairs = pairsOf(labels);
+  knownPairs.set(labels, pairs);
+  return pairs;
 }
 
 function pairsOf(labels: Sample['labels']): string {

@@ -8,13 +8,15 @@ import type {
   Observable,
 } from '@opentelemetry/api';
 import type { PoolStats } from '../core/pool-stats.js';
-import { breakerStates } from './pool-metric-table.js';
+import { breakerStates, poolMetricTable, poolStates } from './pool-metric-table.js';
 import { TransactionInstruments } from './transaction-instruments.js';
 
 /** The stats of a pool, with `minIdle` where the pool keeps a minimum of idle connections. */
 export type ObservedStats = PoolStats & { readonly minIdle?: number };
 
-type NumberOf = (stats: ObservedStats) => number;
+/** Undefined where the measurement does not apply to the pool. */
+type NumberOf = (stats: ObservedStats) => number | undefined;
+type MetricName = keyof typeof poolMetricTable;
 /** A number for each value of an attribute. */
 type NumbersOf = (stats: ObservedStats) => (readonly [value: string, number: number])[];
 
@@ -28,6 +30,64 @@ interface Reading {
 
 /** Seconds. Without a hint, SDKs use boundaries that suit milliseconds. */
 const timeBoundaries = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
+
+/** Names, and the metrics that declare them. */
+const ownNumbers: readonly (readonly [name: string, metric: MetricName, read: NumberOf])[] = [
+  ['headgate.connection.limit', 'headgate_pool_limit', ({ limit }) => limit],
+  ['headgate.connection.peak', 'headgate_pool_peak', ({ peak }) => peak],
+  ['headgate.connection.leases', 'headgate_pool_leases_held', ({ leased }) => leased],
+  ['headgate.connection.dial_failures', 'headgate_pool_dial_failures_total', (of) => of.totals.dialsFailed],
+  ['headgate.connection.found_empty', 'headgate_pool_found_empty_total', (of) => of.totals.foundEmpty],
+  ['headgate.connection.leaks', 'headgate_pool_leaks_total', (of) => of.totals.leaks],
+  ['headgate.connection.opened', 'headgate_pool_opened_total', (of) => of.totals.opened],
+  ['headgate.connection.top_ups', 'headgate_pool_top_ups_total', (of) => of.totals.toppedUp],
+  [
+    'headgate.connection.top_up_failures',
+    'headgate_pool_top_up_failures_total',
+    (of) => of.totals.topUpsFailed,
+  ],
+  ['headgate.connection.waiting_for_permit', 'headgate_pool_waiting_for_permit', (of) => of.waitingForPermit],
+  ['headgate.connection.permit_waits', 'headgate_pool_permit_waits_total', (of) => of.totals.permitWaits],
+  [
+    'headgate.connection.permit_wait_time',
+    'headgate_pool_permit_wait_seconds_total',
+    (of) => of.totals.permitWaitedMs / 1_000,
+  ],
+  ['headgate.reservoir.target', 'headgate_pool_min_idle', (of) => of.reservoir?.targetReady],
+  ['headgate.reservoir.low_watermark', 'headgate_pool_low_watermark', (of) => of.reservoir?.lowWatermark],
+  [
+    'headgate.reservoir.filled',
+    'headgate_pool_filled',
+    (of) => of.reservoir && Number(of.reservoir.isFilled),
+  ],
+];
+
+const ownWords: readonly (readonly [name: string, key: string, metric: MetricName, read: NumbersOf])[] = [
+  [
+    'headgate.connection.discards',
+    'headgate.discard.reason',
+    'headgate_pool_discards_total',
+    (of) => Object.entries(of.totals.discarded),
+  ],
+  [
+    'headgate.connection.refill_failures',
+    'headgate.refill.cause',
+    'headgate_pool_refill_failures_total',
+    (of) => Object.entries(of.totals.refillFailures),
+  ],
+  [
+    'headgate.breaker.state',
+    'headgate.breaker.state',
+    'headgate_pool_breaker',
+    ({ breaker }) => breakerStates.map((state) => [state, state === breaker ? 1 : 0]),
+  ],
+  [
+    'headgate.pool.state',
+    'headgate.pool.state',
+    'headgate_pool_state',
+    (of) => poolStates.map((state) => [state, state === of.state ? 1 : 0]),
+  ],
+];
 
 export class PoolInstruments {
   readonly createTime: Histogram;
@@ -47,6 +107,7 @@ export class PoolInstruments {
     );
     this.transactions = new TransactionInstruments(meter);
     this.#conventional();
+    this.#states();
     this.#own();
   }
 
@@ -117,74 +178,26 @@ export class PoolInstruments {
     );
   }
 
-  /** Measurements without a name in the conventions. */
-  #own(): void {
+  /** States that the conventions do not have. */
+  #states(): void {
     const level = (name: string, description: string, read: NumberOf): void =>
       this.#level(`headgate.connection.${name}`, { unit: '{connection}', description }, read);
-    const count = (name: string, unit: string, description: string, read: NumberOf): void =>
-      this.#count(`headgate.connection.${name}`, { unit, description }, read);
-
-    level('limit', 'What opening, open and closing connections together never exceed.', ({ limit }) => limit);
     level('opening', 'Connections being opened.', ({ pending }) => pending);
-    level(
-      'closing',
-      'Connections being closed; they count until the socket is gone.',
-      ({ closing }) => closing,
-    );
-    level('peak', 'The most opening, open and closing connections there ever were.', ({ peak }) => peak);
-    level('leases', 'Leases held of the budget above the pool.', ({ leased }) => leased);
-    count(
-      'dial_failures',
-      '{attempt}',
-      'Attempts to open a connection that failed.',
-      ({ totals }) => totals.dialsFailed,
-    );
-    count('found_empty', '{request}', 'Callers who found nothing ready.', ({ totals }) => totals.foundEmpty);
-    level(
-      'waiting_for_permit',
-      'Callers for whom no connection is being opened, because the rate limiter has no permit.',
-      ({ waitingForPermit }) => waitingForPermit,
-    );
-    count(
-      'permit_waits',
-      '{wait}',
-      'Waits for a permit of the rate limiter.',
-      ({ totals }) => totals.permitWaits,
-    );
-    count(
-      'permit_wait_time',
-      's',
-      'How long connections that were wanted waited for a permit of the rate limiter.',
-      ({ totals }) => totals.permitWaitedMs / 1_000,
-    );
-    count(
-      'leaks',
-      '{connection}',
-      'Connections kept longer than the leak threshold.',
-      ({ totals }) => totals.leaks,
-    );
+    level('closing', 'Connections being closed; they count until the socket is gone.', (of) => of.closing);
+  }
 
-    this.#counts(
-      'headgate.connection.discards',
-      { unit: '{connection}', description: 'Connections that were closed, by the reason.' },
-      'headgate.discard.reason',
-      ({ totals }) => Object.entries(totals.discarded),
-    );
-    this.#counts(
-      'headgate.connection.refill_failures',
-      {
-        unit: '{connection}',
-        description: 'Connections that were wanted and not opened, by what was in the way.',
-      },
-      'headgate.refill.cause',
-      ({ totals }) => Object.entries(totals.refillFailures),
-    );
-    this.#levels(
-      'headgate.breaker.state',
-      { unit: '{breaker}', description: '1 for the state that the breaker is in, and 0 for the others.' },
-      'headgate.breaker.state',
-      ({ breaker }) => breakerStates.map((state) => [state, state === breaker ? 1 : 0]),
-    );
+  /** Measurements without a name in the conventions: kind, unit and description are those of the declared metric. */
+  #own(): void {
+    for (const [name, metric, read] of ownNumbers) {
+      const { type, unit, help: description } = poolMetricTable[metric];
+      if (type === 'counter') this.#count(name, { unit, description }, read);
+      else this.#level(name, { unit, description }, read);
+    }
+    for (const [name, key, metric, read] of ownWords) {
+      const { type, unit, help: description } = poolMetricTable[metric];
+      if (type === 'counter') this.#counts(name, { unit, description }, key, read);
+      else this.#levels(name, { unit, description }, key, read);
+    }
   }
 
   #times(name: string, description: string): Histogram {
@@ -197,12 +210,12 @@ export class PoolInstruments {
 
   #level(name: string, options: MetricOptions, read: NumberOf): void {
     const instrument = this.#meter.createObservableUpDownCounter(name, options);
-    this.#readings.push({ instrument, isLevel: true, read: (stats) => [[{}, read(stats)]] });
+    this.#readings.push({ instrument, isLevel: true, read: (stats) => single(read(stats)) });
   }
 
   #count(name: string, options: MetricOptions, read: NumberOf): void {
     const instrument = this.#meter.createObservableCounter(name, options);
-    this.#readings.push({ instrument, isLevel: false, read: (stats) => [[{}, read(stats)]] });
+    this.#readings.push({ instrument, isLevel: false, read: (stats) => single(read(stats)) });
   }
 
   #levels(name: string, options: MetricOptions, key: string, read: NumbersOf): void {
@@ -214,6 +227,10 @@ export class PoolInstruments {
     const instrument = this.#meter.createObservableCounter(name, options);
     this.#readings.push({ instrument, isLevel: false, read: (stats) => keyed(key, read(stats)) });
   }
+}
+
+function single(number: number | undefined): [Attributes, number][] {
+  return number === undefined ? [] : [[{}, number]];
 }
 
 function keyed(key: string, numbers: readonly (readonly [string, number])[]): [Attributes, number][] {

@@ -9,9 +9,10 @@ import {
   type MetricData,
   MetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PromisePool, type PromisePoolOptions } from '../../src/engine.js';
 import { Pool } from '../../src/index.js';
+import { poolMetricTable } from '../../src/observe/pool-metric-table.js';
 import { type ObservablePool, type ObserveOptions, observePool } from '../../src/opentelemetry.js';
 import { rejectionOf } from '../support/outcomes.js';
 import { withDatabase } from '../support/postgres.js';
@@ -232,6 +233,39 @@ test("Headgate's own numbers tell what kept connections from being opened, each 
   expect([await cause('connection_open'), await cause('lease_acquire')]).toEqual([1, 0]);
   expect(await reading('headgate.connection.found_empty')).toBe(1);
   expect(await reading('headgate.connection.leases')).toBe(0);
+});
+
+test('a pool with a reservoir tells its target, its watermark and whether it is filled, and another pool does not', async () => {
+  const pool = newPool({
+    name: 'kept',
+    max: 5,
+    reservoir: { targetReady: 3, lowWatermark: 2 },
+    startJitter: 0,
+  });
+  observe(pool);
+  observe(newPool({ name: 'plain' }));
+  await vi.waitFor(() => expect(pool.stats().reservoir?.isFilled).toBe(true), { timeout: 20_000 });
+  const of = (name: string, pool: string) => reading(`headgate.${name}`, poolNamed(pool));
+  expect(await of('reservoir.target', 'kept')).toBe(3);
+  expect(await of('reservoir.low_watermark', 'kept')).toBe(2);
+  expect(await of('reservoir.filled', 'kept')).toBe(1);
+  expect(await of('connection.opened', 'kept')).toBeGreaterThanOrEqual(3);
+  expect(await of('connection.top_ups', 'kept')).toBe(0);
+  expect(await of('reservoir.target', 'plain')).toBeUndefined();
+  expect(await of('connection.opened', 'plain')).toBe(0);
+});
+
+test("Headgate's own measurements have the unit and the description of the declared metric", async () => {
+  observe(newPool({}));
+  const all = await collect();
+  const declared = {
+    'headgate.connection.limit': poolMetricTable.headgate_pool_limit,
+    'headgate.connection.permit_wait_time': poolMetricTable.headgate_pool_permit_wait_seconds_total,
+    'headgate.connection.discards': poolMetricTable.headgate_pool_discards_total,
+    'headgate.pool.state': poolMetricTable.headgate_pool_state,
+  };
+  for (const [name, { unit, help: description }] of Object.entries(declared))
+    expect(all.get(name)?.descriptor).toMatchObject({ unit, description });
 });
 
 test('two pools are told apart by their names', async () => {

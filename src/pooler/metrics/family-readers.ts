@@ -8,6 +8,8 @@ export interface FixedFamily<Reading> extends MetricHead {
   readonly heads: readonly SampleHead[];
   /** Writes one number for each head. Thousands of pools are read at each scrape, into one array. */
   fill(values: number[], reading: Reading): void;
+  /** True if all numbers are 0, as they are for most of thousands of pools: a sum leaves them out. */
+  isZero?(reading: Reading): boolean;
 }
 
 /** A metric with labels that come up while the pooler runs. */
@@ -64,7 +66,23 @@ export class FamilyReaders<Table extends MetricTable> {
       ...headOf(this.#table, name),
       heads: histogramHeads(secondMs),
       fill: (values, of) => fillHistogram(values, read(of), secondMs),
+      isZero: (of) => read(of).count === 0,
     };
+  }
+
+  /** A count for each key of a map, which is empty for most of thousands of pools. */
+  counted<R>(
+    name: keyof Table & string,
+    read: (of: R) => ReadonlyMap<string, number>,
+    labelsOf: (key: string) => Sample['labels'],
+    base: (of: R) => readonly Sample[],
+  ): PoolerFamily<R> {
+    const samplesOf = (of: R): readonly Sample[] => {
+      const counts = read(of);
+      if (counts.size === 0) return noSamples;
+      return Array.from(counts, ([key, value]) => sample(labelsOf(key), value));
+    };
+    return this.samples(name, samplesOf, base);
   }
 
   samples<R>(

@@ -31,6 +31,10 @@ export class FamilySums<Reading> {
     this.#add(reading, 1);
   }
 
+  addAll(readings: readonly Reading[]): void {
+    for (const reading of readings) this.#add(reading, 1);
+  }
+
   subtract(reading: Reading): void {
     this.#add(reading, -1);
   }
@@ -58,6 +62,7 @@ export class FamilySums<Reading> {
   #add(reading: Reading, sign: 1 | -1): void {
     const family = this.#family;
     if (family.heads !== undefined) {
+      if (family.isZero?.(reading) === true) return;
       family.fill(this.#values, reading);
       this.#addFixed(this.#values, sign);
       return;

@@ -73,27 +73,29 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   ofPool.one('headgate_pooler_multiplexed_total', ({ pool }) => pool.tally.multiplexed),
   ofPool.one('headgate_pooler_multiplexed_again_total', ({ pool }) => pool.tally.multiplexedAgain),
   ofPool.one('headgate_pooler_multiplexed', ({ pool }) => pool.followers),
-  ofPool.samples(
+  ofPool.counted(
     'headgate_pooler_swallowed_total',
-    ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
+    ({ pool }) => pool.tally.swallowed,
+    (what) => ({ what }),
     ({ pool }) => (pool.plan.keepsSettings ? swallowedBase : noBase),
   ),
   ofPool.several('headgate_pooler_memory_limits_reached_total', ({ pool }) => pool.tally.limitsReached),
   ofPool.one('headgate_pooler_opened_total', ({ totals }) => totals.opened),
   ofPool.several('headgate_pooler_open_failures_total', ({ totals }) => totals.refillFailures),
   ofPool.several('headgate_pooler_discards_total', ({ totals }) => totals.discarded),
-  ofPool.samples(
+  ofPool.counted(
     'headgate_pooler_server_errors_total',
-    ({ pool }) => Array.from(pool.tally.serverErrors, ([word, value]) => sample({ class: word }, value)),
+    ({ pool }) => pool.tally.serverErrors,
+    (sqlClass) => ({ class: sqlClass }),
     () => serverErrorBase,
   ),
-  ofPool.samples(
+  ofPool.counted(
     'headgate_pooler_own_errors_total',
-    ({ pool }) =>
-      Array.from(pool.tally.ownErrors, ([key, value]) => {
-        const [sqlClass = '', reason = ''] = key.split(' ');
-        return sample({ class: sqlClass, reason }, value);
-      }),
+    ({ pool }) => pool.tally.ownErrors,
+    (key) => {
+      const [sqlClass = '', reason = ''] = key.split(' ');
+      return { class: sqlClass, reason };
+    },
     () => ownErrorBase,
   ),
   ofPool.times('headgate_pooler_wait_seconds', ({ pool }) => pool.tally.waitTimes),

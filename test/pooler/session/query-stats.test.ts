@@ -80,6 +80,37 @@ test('Queries that are sent one behind the other count for their own statements,
   }
 });
 
+test('SHOW QUERY_STATS counts statements that share a connection with those of other clients, each for its own text', async () => {
+  const pooler = await startTestPooler(db, {
+    ...withConsole,
+    pooling: { poolSize: 2, multiplexDepth: 8, multiplexLongest: '10s' },
+  });
+  const clients = await Promise.all(Array.from({ length: 16 }, () => pooler.connect()));
+  const times = 40;
+  await Promise.all(
+    clients.map(async (client, index) => {
+      for (let n = 0; n < times; n++)
+        if (index % 2 === 0) await client.query('select $1::int as even', [n]);
+        else await client.query('select $1::text as odd, generate_series(1, 3)', [n]);
+    }),
+  );
+  const admin = await pooler.connect(asAdmin);
+  const [totals] = await rowsOf(admin, 'STATS_TOTALS');
+  expect(Number(totals?.['multiplexed_count'])).toBeGreaterThan(0);
+  const stats = await statsOf(pooler);
+  const calls = 8 * times;
+  expect(stats.get('select $1::int as even')).toMatchObject({
+    calls: `${calls}`,
+    rows: `${calls}`,
+    errors: '0',
+  });
+  expect(stats.get('select $1::text as odd, generate_series(?, ...)')).toMatchObject({
+    calls: `${calls}`,
+    rows: `${3 * calls}`,
+    errors: '0',
+  });
+});
+
 test('SHOW ACTIVE_QUERIES shows who runs what on which server, and who waits for one', async () => {
   const pooler = await startTestPooler(db, { ...withConsole, pooling: { poolSize: 1 } });
   const admin = await pooler.connect(asAdmin);
