@@ -166,7 +166,7 @@ describe.skipIf(chromiumPath === undefined)('actions in a browser', () => {
       );
     expect(buttons.filter((name) => !/^(About |Previous|Next)/.test(name ?? ''))).toEqual([]);
     const status = await page.evaluate(async () => {
-      const { csrf } = await (await fetch('/api/session')).json();
+      const { csrf } = (await (await fetch('/api/session')).json()) as { csrf: string };
       const headers = { 'content-type': 'application/json', 'x-headgate-csrf': csrf };
       const body = JSON.stringify({ action: { name: 'pause' } });
       return (await fetch('/api/act', { method: 'POST', headers, body })).status;
