@@ -14,6 +14,7 @@ import { watchSessions } from './lib/demo-watch.mjs';
  * @property {string[]} places what there is to look at and to connect to meanwhile
  * @property {import('prom-client').Registry} registry has the metrics of the pool
  * @property {(pool: Pool) => void} show shows the pool on the page
+ * @property {() => string} lookAtPooler what the pooler does, in a line
  * @property {number} cycles how often to go through the phases
  * @property {number} speed 2 is twice as fast
  * @property {AbortSignal} signal ends the demonstration early
@@ -28,7 +29,7 @@ const applicationName = 'headgate-demo';
  * @param {DemoOptions} options
  * @returns {Promise<{ summary: string[], good: boolean }>}
  */
-export async function runDemo({ url, places, registry, show, cycles, speed, signal }) {
+export async function runDemo({ url, places, registry, show, lookAtPooler, cycles, speed, signal }) {
   // One connection for each of the two that watch, and one for the faults.
   const observer = new pg.Pool({ connectionString: url, application_name: 'headgate-demo-observer', max: 3 });
   observer.on('error', () => {}); // The server may end first; the summary tells what was seen until then.
@@ -67,6 +68,7 @@ export async function runDemo({ url, places, registry, show, cycles, speed, sign
       sessions: watch.seen.sessions,
       highestSessions: watch.seen.highest,
       counters: [`queries: ${load.summary}`, `connections: ${totals.opened} opened, ${totals.closed} closed`],
+      pooler: lookAtPooler(),
       beside: beside.look(),
       events: events.latest,
     };

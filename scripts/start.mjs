@@ -68,6 +68,7 @@ await command(async () => {
       ],
       registry,
       show: pooler.show,
+      lookAtPooler: pooler.look,
       signal: ending.signal,
     });
     for (const line of summary) console.log(line);

@@ -29,7 +29,7 @@ export class DemoLoad {
   /** How all requests ended, for people. */
   get summary() {
     const { asked, answered, timedOut, cutOff } = this.tally;
-    return `${asked} asked, ${answered} answered, ${timedOut} timed out waiting, ${cutOff} cut off by the server`;
+    return `${asked} asked, ${answered} answered, ${timedOut} timed out, ${cutOff} cut off`;
   }
 
   /**

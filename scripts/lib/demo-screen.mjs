@@ -14,6 +14,7 @@
  * @property {number} sessions what the server sees now
  * @property {number} highestSessions what the server saw at most
  * @property {string[]} counters
+ * @property {string} [pooler] what the pooler does meanwhile
  * @property {string[]} [beside] another pool under the same load and faults
  * @property {string[]} events the newest last
  */
@@ -102,6 +103,7 @@ function drawPanel(view, paint) {
     `  ${view.server} sees ${view.sessions} sessions, ${view.highestSessions} at most: ${verdict}`,
     ...view.counters.map((line) => `  ${line}`),
     '',
+    ...(view.pooler === undefined ? [] : [`  ${view.pooler}`, '']),
     ...(view.beside === undefined ? [] : [...view.beside.map((line) => `  ${line}`), '']),
     paint(2, '  last events'),
   ];
@@ -113,12 +115,24 @@ function drawPanel(view, paint) {
  */
 function openLines(out) {
   let phase = '';
+  let toldEvent = '';
+  /** @type {string | undefined} */
+  let openEvent;
+  /** @param {string[]} lines */
+  const tell = (lines) => {
+    for (const line of lines) out.write(`          ${line}\n`);
+  };
   return {
     everyMs: lineMs,
     show(view) {
+      // The last event may still be summed up with the next.
+      const over = view.events.slice(view.events.lastIndexOf(toldEvent) + 1, -1);
+      toldEvent = over.at(-1) ?? toldEvent;
+      openEvent = view.events.at(-1);
+      tell(over.map((event) => `event ${event.trim()}`));
       if (view.phase.name !== phase) {
-        const told = [...view.counters, ...(view.beside ?? [])];
-        if (phase !== '') for (const line of told) out.write(`          ${line}\n`);
+        const pooler = view.pooler === undefined ? [] : [view.pooler];
+        if (phase !== '') tell([...view.counters, ...pooler, ...(view.beside ?? [])]);
         phase = view.phase.name;
         out.write(`-- ${phase}: ${view.phase.text}\n`);
       }
@@ -126,7 +140,9 @@ function openLines(out) {
       const server = `server sees ${view.sessions}, ${view.highestSessions} at most`;
       out.write(`${seconds(view.elapsedMs).padStart(8)}  ${[...counts, server].join('  ')}\n`);
     },
-    close() {},
+    close() {
+      if (openEvent !== undefined) tell([`event ${openEvent.trim()}`]);
+    },
   };
 }
 

@@ -31,6 +31,12 @@ export async function startPoolerFor(server, wantedPort, moreMetrics) {
         metrics: `${http}/metrics`,
         /** @param {import('../../dist/dashboard.js').ShownPool} pool */
         show: (pool) => pooler.showPool(pool),
+        /** What it does now, in a line. */
+        look() {
+          const { clients, waiting, pools } = pooler.stats();
+          const held = pools.reduce((sum, { live, pending, closing }) => sum + live + pending + closing, 0);
+          return `pooler: ${clients} clients, ${waiting} waiting; ${held} of ${budget} server connections, ${pools.length} pools`;
+        },
         address: { host: '127.0.0.1', port, database: server.database, password: server.password },
         url: `postgresql://${login}/${server.database}`,
         console: `postgresql://${login}/headgate`,

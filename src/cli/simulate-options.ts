@@ -17,9 +17,10 @@ const planNames = [
   'burst',
   'limit',
   'dial',
-] as const satisfies readonly (keyof PlanOptions)[];
+  'session-lifetime',
+] as const;
 
-const durations: readonly string[] = ['lifetime', 'jitter', 'guard', 'dial'];
+const durations: readonly string[] = ['lifetime', 'jitter', 'guard', 'dial', 'session-lifetime'];
 
 export interface Outputs {
   readonly csv?: string | undefined;
@@ -75,6 +76,7 @@ const kinds = {
   burst: 'text',
   limit: 'text',
   dial: 'text',
+  'session-lifetime': 'text',
 } as const;
 
 type Read = ReturnType<typeof readOptions<typeof kinds>>;
@@ -140,18 +142,22 @@ function readPlan({ values, positionals }: Read): CapacityPlan {
     throw new UsageError(`--plan is arithmetic and needs no scenario, but got '${positionals[0]}'`);
   const given = planNames.flatMap((name) => {
     const text = values[name];
-    return text === undefined ? [] : [[name, numberOrText(name, text)] as const];
+    const option: keyof PlanOptions = name === 'session-lifetime' ? 'sessionLifetime' : name;
+    return text === undefined ? [] : [[option, numberOrText(name, text)] as const];
   });
   try {
     return planCapacity(Object.fromEntries(given) as unknown as PlanOptions);
   } catch (error) {
     if (!(error instanceof PoolOptionsError)) throw error;
-    const lines = error.problems.map(({ path, message }) => `--${path} ${message}`);
+    const lines = error.problems.map(
+      ({ path, message }) => `--${path === 'sessionLifetime' ? 'session-lifetime' : path} ${message}`,
+    );
     throw new UsageError(lines.join('\nheadgate: '));
   }
 }
 
 /** On the command line everything is text. A duration stays one, so that it needs its unit. */
 function numberOrText(name: string, text: string): number | string {
+  if (name === 'session-lifetime' && text === 'never') return Number.POSITIVE_INFINITY;
   return durations.includes(name) || !/^\d+(?:\.\d+)?$/.test(text) ? text : Number(text);
 }

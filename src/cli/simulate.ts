@@ -38,6 +38,7 @@ Runs the pool, as it is, in a virtual world. A scenario is a YAML or JSON file, 
   --services N --instances N --pools N --size N     how many connections there are
   --lifetime 11m --jitter 2m --guard 45s            how long they live
   --rate 100 --burst 1000 --limit 10000 --dial 80ms what the server allows
+  --session-lifetime 60m                            when the server ends a session, or never
 
   What is not given is as with Aurora DSQL. Ends with 1 when a limit is exceeded.
 

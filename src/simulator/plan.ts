@@ -48,7 +48,7 @@ export interface CapacityPlan {
   readonly burst: number;
   /** The three values were not given, or are those of Aurora DSQL. */
   readonly isDsql: boolean;
-  /** No limit is exceeded: not the connections, not the steady rate, not the first wave of expiries. */
+  /** No limit is exceeded: not the connections, not the steady rate, not the first wave of expiries; and no connection outlives its session. */
   readonly fits: boolean;
   /** The part of the limit that is left over, from 0 to 1; below 0 when it is exceeded. */
   readonly headroom: number;
@@ -60,6 +60,9 @@ export interface CapacityPlan {
   readonly steadyPerSecond: number;
   /** Connections opened together end together: when that begins, how long it lasts, its busiest second. */
   readonly firstWave: { readonly afterMs: number; readonly durationMs: number; readonly perSecond: number };
+  /** The longest life that a connection may get, and the age at which the server ends a session. */
+  readonly longestLifeMs: number;
+  readonly sessionLifetimeMs: number;
   /** The limits in the order in which a growing deployment meets them. */
   readonly limits: readonly PlannedLimit[];
   readonly advice: readonly string[];
@@ -99,12 +102,14 @@ export function planCapacity(options: PlanOptions): CapacityPlan {
     rate,
     burst,
     isDsql: limit === dsql.limit && rate === dsql.rate && burst === dsql.burst,
-    fits: limits.every(({ factor }) => factor >= 1),
+    fits: limits.every(({ factor }) => factor >= 1) && longestLife(deployment) <= deployment.sessionLifetime,
     headroom: 1 - connections / limit,
     fillMs: fillTime(deployment, Math.min(connections, limit)),
     restartMs: fillTime(deployment, Math.min(pools * size, limit)),
     steadyPerSecond,
     firstWave,
+    longestLifeMs: longestLife(deployment),
+    sessionLifetimeMs: deployment.sessionLifetime,
     limits,
     advice: adviceFor(deployment, connections),
   };
@@ -152,6 +157,10 @@ function fillTime({ burst, rate, dial, dialLimit, size }: Deployment, connection
   return Math.max(byRate, byDialing);
 }
 
+function longestLife({ lifetime, jitter }: Deployment): number {
+  return lifetime + jitter / 2;
+}
+
 function steadyRate({ lifetime, guard }: Deployment, connections: number): number {
   return connections / ((lifetime - guard) / 1_000);
 }
@@ -189,7 +198,7 @@ function limitsOf(
 }
 
 function adviceFor(deployment: Deployment, connections: number): string[] {
-  const { services, instances, pools, limit, rate, jitter, lifetime, guard, sessionLifetime } = deployment;
+  const { services, instances, pools, limit, rate, jitter, guard, sessionLifetime } = deployment;
   const advice: string[] = [];
   const all = services * instances * pools;
   if (connections >= highestUse * limit) {
@@ -208,7 +217,13 @@ function adviceFor(deployment: Deployment, connections: number): string[] {
     advice.push(
       `Connections opened together end together, faster than the rate: a jitter of ${Math.ceil(connections / rate)}s spreads them.`,
     );
-  if (lifetime + jitter / 2 > sessionLifetime)
-    advice.push('Some connections live longer than the server lets them: shorten lifetime or jitter.');
+  if (longestLife(deployment) > sessionLifetime) {
+    const longest = Math.floor((sessionLifetime - jitter / 2) / 1_000);
+    const shorter =
+      longest * 1_000 - jitter / 2 > guard
+        ? `a lifetime of ${longest}s would not`
+        : 'shorten lifetime and jitter';
+    advice.push(`Some connections live longer than the server lets them: ${shorter}.`);
+  }
   return advice;
 }

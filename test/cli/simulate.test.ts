@@ -181,6 +181,21 @@ test('headgate simulate --plan ends with 1 when a limit is exceeded, and names t
   expect(own.out).not.toContain('Aurora DSQL');
 });
 
+test('headgate simulate --plan ends with 1 when connections live longer than the server lets them', async () => {
+  const { code, out } = await headgate(
+    ...['simulate', '--plan', '--services', '1', '--size', '10', '--lifetime', '2h'],
+  );
+  expect(code).toBe(1);
+  expect(out).toMatch(/^plan: DOES NOT FIT\n/);
+  expect(out).toMatch(/longest life +2h1m of 1h, which is exceeded/);
+  const never = await headgate(
+    ...['simulate', '--plan', '--services', '1', '--size', '10', '--lifetime', '2h'],
+    ...['--session-lifetime', 'never'],
+  );
+  expect(never.code).toBe(0);
+  expect(never.out).toMatch(/^plan: fits\n[\s\S]*longest life +2h1m, which the server allows\n/);
+});
+
 test('headgate simulate --plan answers by arithmetic', async () => {
   const { code, out } = await headgate(
     ...['simulate', '--plan', '--services', '4', '--instances', '20', '--pools', '2', '--size', '50'],

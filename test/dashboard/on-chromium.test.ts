@@ -7,11 +7,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { chromiumPath, launchChromium } from '../support/chromium.js';
 import { startTestPooler, type TestPooler } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
+import { askConsole, type Look, openPage, operator, soon, startWithPage, viewer } from './browser-page.js';
 
-const operator = 'the-operator-password';
-const viewer = 'the-viewer-password';
-/** The machine may be busy. */
-const soon = { timeout: 30_000, interval: 50 };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 describe.skipIf(chromiumPath === undefined)('in a browser', () => {
@@ -26,47 +23,8 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await db?.drop();
   });
 
-  async function startPooler(): Promise<TestPooler & { address: string }> {
-    const pooler = await startTestPooler(db, {
-      limits: { maxServerConnections: 4 },
-      admin: { adminUsers: [db.user] },
-      observability: { metricsListen: '127.0.0.1:0', pagePassword: operator, pageViewerPassword: viewer },
-    });
-    return { ...pooler, address: `http://127.0.0.1:${pooler.pooler.metricsPort}/` };
-  }
-
-  interface Look {
-    readonly scheme?: 'light' | 'dark';
-    readonly width?: number;
-  }
-
-  async function open(
-    address: string,
-    secret: string,
-    { scheme = 'light', width = 1440 }: Look = {},
-  ): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
-    const problems: string[] = [];
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !message.text().includes('401')) problems.push(message.text());
-    });
-    onTestFinished(() => expect(problems).toEqual([]));
-    await page.goto(address);
-    await page.getByLabel('Password or token').fill(secret);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('region', { name: 'What binds now' }).waitFor();
-    return page;
-  }
-
-  async function console_(pooler: TestPooler, command: string): Promise<Record<string, unknown>[]> {
-    const admin = await pooler.connect({ database: 'headgate' });
-    const { rows } = await admin.query(command);
-    await admin.end();
-    return rows;
-  }
+  const startPooler = () => startWithPage(db);
+  const open = (address: string, secret: string, look?: Look) => openPage(browser, address, secret, look);
 
   /** Four transactions that are open, and three clients that wait for their turn. */
   async function load(pooler: TestPooler): Promise<{ release(): Promise<void> }> {
@@ -88,12 +46,12 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     const page = await open(pooler.address, operator);
     const shares = page.locator('#shares tbody tr');
     await vi.waitFor(async () => {
-      const [row] = (await console_(pooler, 'show shares')).filter(({ budget }) => budget === 'total');
+      const [row] = (await askConsole(pooler, 'show shares')).filter(({ budget }) => budget === 'total');
       const cells = await shares.first().locator('td').allInnerTexts();
       expect(Number(cells[0])).toBe(row?.['held']);
       expect(Number(cells[1])).toBe(row?.['share']);
       expect(Number(cells[2])).toBe(row?.['demand']);
-      const [ofPool] = (await console_(pooler, 'show pools')).filter(
+      const [ofPool] = (await askConsole(pooler, 'show pools')).filter(
         ({ database }) => database === db.database,
       );
       expect(ofPool).toMatchObject({ cl_active: 3, cl_waiting: 3 });
@@ -109,6 +67,8 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
       soon,
     );
     expect(await page.locator('#budget .key', { hasText: 'Exceeded' }).innerText()).toContain('0');
+    // Counters that are 0 are for the metrics.
+    expect(await page.locator('#errors').innerText()).toContain('No error so far.');
   });
 
   test('an operator pauses a database and resumes it, by mouse and by keys', async () => {
@@ -119,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await page.locator('#pools select').first().selectOption('pause');
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     const paused = async () => {
-      const rows = await console_(pooler, 'show databases');
+      const rows = await askConsole(pooler, 'show databases');
       return rows.find(({ name }) => name === db.database)?.['paused'];
     };
     await vi.waitFor(async () => expect(await paused()).toBe(1), soon);

@@ -80,10 +80,16 @@ test('A deployment is told what breaks first, and at how many services', () => {
   ]);
 });
 
-test('A deployment whose connections live longer than a session may is told so', () => {
-  expect(planCapacity({ services: 1, size: 10, lifetime: '59m30s' }).advice).toEqual([
-    'Some connections live longer than the server lets them: shorten lifetime or jitter.',
+test('A deployment whose connections live longer than a session may does not fit', () => {
+  const plan = planCapacity({ services: 1, size: 10, lifetime: '59m30s' });
+  expect(plan).toMatchObject({ fits: false, longestLifeMs: 3_630_000, sessionLifetimeMs: 3_600_000 });
+  expect(plan.advice).toEqual([
+    'Some connections live longer than the server lets them: a lifetime of 3540s would not.',
   ]);
+  expect(planCapacity({ services: 1, size: 10, lifetime: '3540s' })).toMatchObject({
+    fits: true,
+    advice: [],
+  });
 });
 
 test('A deployment of any size gets finite numbers, and grows into its limits in the order that is said', () => {
@@ -120,6 +126,7 @@ test('A plan reads as a short text', () => {
   restart of one instance  560 ms
   steady rate              6.5 new connections a second
   first expiries           up to 33.3/s for 2m30s, from 9m15s on
+  longest life             12m of 1h
 
   breaks first  connections  at 2.5 times this size (100 services), now 40 %
   then          expiry wave  at 3 times this size (120 services), now 33.3 %

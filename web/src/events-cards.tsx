@@ -34,7 +34,10 @@ export const RebalancesCard = memo(({ rebalances }: { readonly rebalances: reado
 ));
 
 export const ErrorsCard = memo(({ errors }: { readonly errors: ErrorsSection }) => {
-  const classes = Object.entries(errors.byClass).sort(([, one], [, other]) => other - one);
+  // Counters exist from the start, for the metrics.
+  const classes = Object.entries(errors.byClass)
+    .filter(([, number]) => number > 0)
+    .sort(([, one], [, other]) => other - one);
   return (
     <Card id="errors" title="Errors">
       {classes.length > 0 && (

@@ -86,7 +86,14 @@ function optionsFor({ layers }: ChartData, element: HTMLElement): uPlot.Options 
       y: { range: (chart) => [0, highest(chart)] },
     },
     axes: [
-      { ...axis, space: 90, size: 32, values: (_chart, times) => times.map((at) => clock(at * 1_000)) },
+      {
+        ...axis,
+        space: 90,
+        size: 32,
+        // Whole seconds, which is what the labels tell apart.
+        incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600],
+        values: (_chart, times) => times.map((at) => clock(at * 1_000)),
+      },
       {
         ...axis,
         size: 44,

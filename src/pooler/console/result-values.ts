@@ -1,7 +1,7 @@
 /** Types of the console's columns, and their values as text and in binary. */
 import type { Column } from '../../wire/rows.js';
 
-export type ColumnType = 'text' | 'int4' | 'int8' | 'numeric' | 'bytea';
+export type ColumnType = 'text' | 'int4' | 'int8' | 'numeric' | 'decimal' | 'bytea';
 
 export type Value = string | number | null;
 
@@ -16,6 +16,8 @@ const types: Readonly<Record<ColumnType, Pick<Column, 'typeId' | 'typeSize'>>> =
   int4: { typeId: 23, typeSize: 4 },
   text: { typeId: 25, typeSize: -1 },
   numeric: { typeId: 1700, typeSize: -1 },
+  /** With a fraction, which `numeric` as PgBouncer has it is cut off. */
+  decimal: { typeId: 1700, typeSize: -1 },
 };
 
 const smallestInt4 = -0x8000_0000;
@@ -48,8 +50,8 @@ export function encodeRow(
     const value = row[index] ?? null;
     if (value === null) return null;
     if (typeof value === 'string') return value;
-    const whole = wholeNumber(value, type);
-    return formatOf(formats, index) === 0 ? String(whole) : inBinary(whole, type);
+    const shown = type === 'decimal' ? value : wholeNumber(value, type);
+    return formatOf(formats, index) === 0 ? String(shown) : inBinary(shown, type);
   });
 }
 
@@ -74,6 +76,7 @@ function inBinary(value: number, type: ColumnType): string | Buffer {
       return bytes;
     }
     case 'numeric':
+    case 'decimal':
       return binaryNumeric(value);
     default:
       return String(value);
@@ -86,9 +89,13 @@ const negativeSign = 0x4000;
 /** Base-10,000 digits with their count, the weight of the first, the sign, and the decimal places. */
 function binaryNumeric(value: number): Buffer {
   const digits: number[] = [];
-  for (let rest = Math.abs(value); rest > 0; rest = Math.floor(rest / numericBase))
+  const fraction = Math.min(numericBase - 1, Math.round((Math.abs(value) % 1) * numericBase));
+  for (let rest = Math.floor(Math.abs(value)); rest > 0; rest = Math.floor(rest / numericBase))
     digits.unshift(rest % numericBase);
-  const words = [digits.length, Math.max(0, digits.length - 1), value < 0 ? negativeSign : 0, 0, ...digits];
+  const weight = Math.max(0, digits.length - 1);
+  if (fraction > 0) digits.push(...(digits.length === 0 ? [0] : []), fraction);
+  const places = fraction > 0 ? 4 : 0;
+  const words = [digits.length, weight, value < 0 ? negativeSign : 0, places, ...digits];
   const bytes = Buffer.alloc(2 * words.length);
   words.forEach((word, index) => {
     bytes.writeUInt16BE(word, 2 * index);

@@ -1,6 +1,6 @@
 /** SHOW SHARES, REBALANCES and CLASSES: each user's share of each budget, and why. */
 import type { ClassRecord, RebalanceRecord, ShareRecord } from './pooler-view.js';
-import { int4, numeric, type Show, showEach, text, timeText } from './show.js';
+import { decimal, int4, type Show, showEach, text, timeText } from './show.js';
 
 /** A number for the console; null for no limit. */
 function limited(limit: number): number | null {
@@ -12,7 +12,7 @@ export const shares: Show = showEach<ShareRecord>(
     text('budget', ({ budget }) => budget),
     int4('capacity', ({ capacity }) => capacity),
     text('user', ({ user }) => user),
-    numeric('weight', ({ weight }) => weight),
+    decimal('weight', ({ weight }) => weight),
     int4('min', ({ minimum }) => minimum),
     int4('max', ({ maximum }) => limited(maximum)),
     int4('demand', ({ demand }) => demand),

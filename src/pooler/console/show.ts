@@ -46,6 +46,11 @@ export function numeric<Item>(name: string, fill: Fill<Item>): FilledColumn<Item
   return { name, type: 'numeric', fill };
 }
 
+/** A number with a fraction. */
+export function decimal<Item>(name: string, fill: Fill<Item>): FilledColumn<Item> {
+  return { name, type: 'decimal', fill };
+}
+
 /** A column without values. */
 export function empty(name: string, type: ColumnType): FilledColumn<unknown> {
   return { name, type, fill: () => null };

@@ -1,5 +1,6 @@
 /** A pooler of one process or several as a source for the page: numbers, lists, and console commands as actions. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { addLives } from '../../dashboard/lives.js';
 import type {
   BudgetRecord,
@@ -121,8 +122,12 @@ export class PoolerSource implements Source {
     // Databases and states in the command are resolved as on the console.
     const seen = await view({ clients: false, servers: false, queries: false });
     const command = commandOf(action, this.#parts.config());
-    const { tag } = await runCommand(command, { role: 'admin', view: seen, controls }, signal);
-    return tag;
+    const done = Promise.resolve(runCommand(command, { role: 'admin', view: seen, controls }, signal));
+    if (command.verb !== 'shutdown') return (await done).tag;
+    // It takes as long as the last transaction, and ends the page too: those who look see the state.
+    done.catch(() => {});
+    await Promise.race([done, nextTurn()]);
+    return 'SHUTDOWN';
   }
 
   close(): void {}

@@ -18,6 +18,13 @@ export function planReport(plan: CapacityPlan, style: TerminalStyle = plain): st
       `up to ${short(firstWave.perSecond)}/s for ${time(firstWave.durationMs)}, from ${time(firstWave.afterMs)} on`,
     ],
   ];
+  const { longestLifeMs, sessionLifetimeMs } = plan;
+  const allowed =
+    sessionLifetimeMs === Number.POSITIVE_INFINITY
+      ? ', which the server allows'
+      : ` of ${time(sessionLifetimeMs)}`;
+  const outlived = longestLifeMs > sessionLifetimeMs ? ', which is exceeded' : '';
+  rows.push(['longest life', `${time(longestLifeMs)}${allowed}${outlived}`]);
   const breaks = plan.limits.map((limit, index) => [
     index === 0 ? 'breaks first' : 'then',
     ...describe(limit),

@@ -3,7 +3,10 @@
 import type { ShowName } from '../../../src/pooler/console/command.js';
 
 /** Columns of one type, separated by spaces. */
-type Columns = readonly (readonly [type: 'text' | 'int4' | 'int8' | 'numeric' | 'bytea', names: string])[];
+type Columns = readonly (readonly [
+  type: 'text' | 'int4' | 'int8' | 'numeric' | 'decimal' | 'bytea',
+  names: string,
+])[];
 
 const connection: Columns = [
   ['text', 'type user database replication state addr'],
@@ -169,7 +172,7 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['text', 'budget'],
     ['int4', 'capacity'],
     ['text', 'user'],
-    ['numeric', 'weight'],
+    ['decimal', 'weight'],
     ['int4', 'min max demand share held recalled wait_ms'],
   ],
   fleet: [

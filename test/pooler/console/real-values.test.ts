@@ -31,3 +31,15 @@ test.each(['int4', 'int8', 'numeric'] as const)(
     }
   },
 );
+
+test('a weight with a fraction is the same number to PostgreSQL, as text and in binary', async () => {
+  const client = new pg.Client({ connectionString: db.url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  for (const number of [0.001, 0.5, 1, 2.5, 9_999.999, 10_000.001, 1_000_000]) {
+    const told = [0, 1].map((format) => encodeRow([{ name: 'x', type: 'decimal' }], [number], [format])[0]);
+    const { rows } = await client.query('select $1::numeric = $2::numeric as same', told);
+    expect(rows).toEqual([{ same: true }]);
+    expect(told[0]).toBe(String(number));
+  }
+});
