@@ -208,10 +208,6 @@ export class ClientSession implements ConnectedClient, TransportListener, Owners
     this.refuseHeld(errors.noServer(this.pool, error));
   }
 
-  follow(backend: Backend): boolean {
-    return this.#sharing.follow(backend);
-  }
-
   place(backend: Backend, held: Buffer): PlacedStatement | undefined {
     return this.#requests.place(backend, held);
   }
