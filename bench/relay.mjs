@@ -187,7 +187,7 @@ class Pooler {
     const rounds = [simple, prepare, ...new Array(2 * this.clients.length).fill(prepared)];
     for (const { asks } of rounds) {
       this.clients.push(this.clients.shift());
-      for (const client of this.clients) this.#deliver(client, asks[0]);
+      for (const client of this.clients) this.#deliver(client, /** @type {Buffer} */ (asks[0]));
       while (this.#isBusy()) {
         await new Promise((done) => setImmediate(done));
         this.settle();
@@ -425,7 +425,7 @@ for (const plan of plans) {
       for (const { pooler, warm } of shuffled(contestants))
         warm.push(await timeWarm(pooler, protocol, isShared, warmQueries / warmRounds));
     const nothing = [];
-    for (let number = 0; number < (isShared ? 1 : coldQueries); number++) {
+    for (let number = 0; number < (isShared ? 0 : coldQueries); number++) {
       nothing.push(emptyColdMs());
       for (const { pooler, client, server } of shuffled(contestants)) {
         /** @param {any} receiver @param {Buffer} bytes */
@@ -433,7 +433,7 @@ for (const plan of plans) {
           const times = pooler.servers.includes(receiver) ? server : client;
           times.push(pooler.timeCold(receiver, bytes));
         };
-        if (!isShared) pooler.query(protocol, number, deliver);
+        pooler.query(protocol, number, deliver);
       }
     }
     for (const { pooler, warm, client, server } of contestants) {

@@ -27,11 +27,15 @@ export function tcpEndsOf(
 ): SocketEnds {
   const remote: HandleAddress = {};
   handle.getpeername?.(remote);
-  const ends = { isUnix: false, remoteAddress: plainAddress(remote.address), remotePort: remote.port ?? 0 };
-  if (local !== undefined) return { ...ends, localAddress: local.localAddress, localPort: local.localPort };
   const here: HandleAddress = {};
-  handle.getsockname?.(here);
-  return { ...ends, localAddress: plainAddress(here.address), localPort: here.port ?? 0 };
+  if (local === undefined) handle.getsockname?.(here);
+  return {
+    isUnix: false,
+    remoteAddress: plainAddress(remote.address),
+    remotePort: remote.port ?? 0,
+    localAddress: local?.localAddress ?? plainAddress(here.address),
+    localPort: local?.localPort ?? here.port ?? 0,
+  };
 }
 
 /** As in PgBouncer: both ends are the socket, and the port is the one in its name. */

@@ -27,6 +27,7 @@ const protocolOptionPrefix = '_pq_.';
 /** The only major version whose packet layout is known. */
 const knownMajor = 3;
 const largestPacket = 10_004;
+const noOptions: ReadonlyMap<string, string> = new Map();
 
 /** `start` and `end` delimit the whole packet, as found by a scanner with `startupRules`. */
 export function readStartupPacket(source: Buffer, start: number, end: number): StartupPacket {
@@ -49,17 +50,19 @@ function readCancel(read: BodyReader): CancelRequest {
 
 function readStartup(read: BodyReader, version: number): StartupMessage {
   const parameters = new Map<string, string>();
-  const protocolOptions = new Map<string, string>();
+  let protocolOptions: Map<string, string> | undefined;
   const major = version >>> 16;
   const minor = version & 0xffff;
   // A client with another major version is told so, whatever else is in the packet.
   if (major === knownMajor) {
     for (let name = read.text(); name !== ''; name = read.text()) {
-      (name.startsWith(protocolOptionPrefix) ? protocolOptions : parameters).set(name, read.text());
+      const isOption = name.startsWith(protocolOptionPrefix);
+      if (isOption) protocolOptions ??= new Map();
+      (isOption && protocolOptions !== undefined ? protocolOptions : parameters).set(name, read.text());
     }
     read.finish();
   }
-  return { kind: 'startup', major, minor, parameters, protocolOptions };
+  return { kind: 'startup', major, minor, parameters, protocolOptions: protocolOptions ?? noOptions };
 }
 
 /** Length field, and a code or version. */

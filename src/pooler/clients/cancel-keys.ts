@@ -69,10 +69,11 @@ export class CancelKeys {
       this.#random = randomBytes(randomAtOnce);
       this.#randomAt = 0;
     }
-    const secret = this.#random.subarray(this.#randomAt, this.#randomAt + bytes);
-    const own = Buffer.from(secret);
-    secret.fill(0);
-    this.#randomAt += bytes;
+    const own = Buffer.allocUnsafe(bytes);
+    for (let at = 0; at < bytes; at++) {
+      own[at] = this.#random[this.#randomAt] as number;
+      this.#random[this.#randomAt++] = 0;
+    }
     return own;
   }
 

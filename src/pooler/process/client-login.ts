@@ -25,8 +25,13 @@ import { ReplicationSession } from '../clients/relay/replication-session.js';
 import type { SessionParts } from '../clients/relay/session-parts.js';
 import { fatal, refusalOf, shuttingDown } from '../clients/session-errors.js';
 import { resolveStartup, type StartupSettings, startupAsBefore } from '../clients/startup-settings.js';
-import { clientLimitsFor, limitsForClient } from '../config/pool-settings.js';
-import { consoleDatabases, type DatabaseConfig, databaseFor } from '../config/pooler-config.js';
+import { clientLimitsFor, limitsForClient, type PoolSettings } from '../config/pool-settings.js';
+import {
+  consoleDatabases,
+  type DatabaseConfig,
+  databaseFor,
+  type UserConfig,
+} from '../config/pooler-config.js';
 import { poolerParameters } from '../console/driver-settings.js';
 import { BackendRefusedError } from '../errors.js';
 import { alsoAs } from '../own-error.js';
@@ -351,8 +356,7 @@ export class ClientLogins {
         startup,
         refusesSimpleQueries: pooler.config.pooling.disableSimpleQuery,
         bounds: pooler.config.limits,
-        limits: () =>
-          user === pool.user ? pool.limits : limitsForClient(pool.limits, pooler.config.users.get(user)),
+        limits: limitsOf(pool, user, () => pooler.config.users.get(user)),
         ending,
         ended,
         failed: (error) => this.#failed(client, pool, error),
@@ -402,6 +406,18 @@ function noteCredentials(entry: PoolEntry, { user }: DatabaseConfig, login: Logi
   if (user !== undefined && user !== login.user) return;
   const credentials = credentialsOfLogin(login);
   if (credentials.kind !== 'none') entry.shownCredentials = credentials;
+}
+
+/** A client's limits, which it asks for at every wait: they are made anew only after a reload. */
+function limitsOf(pool: BackendPool, user: string, ownOf: () => UserConfig | undefined): () => PoolSettings {
+  if (user === pool.user) return () => pool.limits;
+  let [own, of, limits] = [ownOf(), pool.limits, limitsForClient(pool.limits, ownOf())];
+  return () => {
+    const present = ownOf();
+    if (own === present && of === pool.limits) return limits;
+    [own, of, limits] = [present, pool.limits, limitsForClient(pool.limits, present)];
+    return limits;
+  };
 }
 
 function noticeOf(message: string | undefined): ErrorFields | undefined {

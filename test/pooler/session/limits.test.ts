@@ -4,7 +4,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { SessionCounter } from '../../support/counting.js';
-import { poolerConfig, startTestPooler, type TestPooler, treeFor } from '../../support/pooler.js';
+import {
+  type ConfigTree,
+  poolerConfig,
+  startTestPooler,
+  type TestPooler,
+  treeFor,
+} from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
 
@@ -129,6 +135,24 @@ test('time how long a client waits and idles is its own, also where it comes to 
   await expect(hasty.query('select 1')).rejects.toMatchObject({ code: '53300' });
   const message = new Promise<string>((resolve) => hasty.on('error', (error) => resolve(error.message)));
   expect(await message).toContain('client_idle_timeout');
+  await patient.query('commit');
+});
+
+test('time a client that comes to the pool of another user has its own new limits after a reload', async () => {
+  const { host, port, user, password, database } = db;
+  const databases = { [database]: { host, port, user, password } };
+  const tree = (queryWaitTimeout: string): ConfigTree => ({
+    databases,
+    users: { hasty: { queryWaitTimeout } },
+    pooling: { poolSize: 1 },
+  });
+  const pooler = await startTestPooler(db, tree('1h'));
+  const patient = await pooler.connect({ user: 'patient' });
+  await patient.query('begin');
+  await patient.query('select 1');
+  const hasty = await pooler.connect({ user: 'hasty' });
+  await pooler.pooler.reload(poolerConfig(treeFor(db, { ...tree('50ms'), listen: { port: pooler.port } })));
+  await expect(hasty.query('select 1')).rejects.toMatchObject({ code: '53300' });
   await patient.query('commit');
 });
 

@@ -61,16 +61,16 @@ export async function negotiateEncryption(
     if (tls === undefined || transport.isUnix) throw new ClientGoneError();
     await begin(first);
   }
-  const asked = new Set<string>(readAhead.declined);
+  let asked: readonly string[] = readAhead.declined;
   for (;;) {
     const came = talk.packet();
     const bytes = came instanceof Promise ? await came : came;
     const packet = readStartupPacket(bytes, 0, bytes.length);
     if (packet.kind === 'startup' || packet.kind === 'cancel')
       return { talk, packet, endPoint: hasTls ? tls?.endPoint : undefined };
-    if (asked.has(packet.kind) || hasTls)
+    if (asked.includes(packet.kind) || hasTls)
       throw new ProtocolViolationError('The client asked for encryption a second time.');
-    asked.add(packet.kind);
+    asked = [...asked, packet.kind];
     if (talk.hasTerminated) throw new ClientGoneError();
     if (talk.unread.length > 0) throw new UnencryptedBytesError();
     if (packet.kind === 'gssenc' || tls === undefined || transport.isUnix) talk.send(encryptionRefused);

@@ -34,7 +34,7 @@ export class StartupTalk implements TransportListener {
   constructor(transport: Transport, scope: LoginScope, readAhead: Uint8Array = nothing) {
     this.transport = transport;
     this.#scope = scope;
-    this.#unread = Buffer.from(readAhead);
+    this.#unread = readAhead.length === 0 ? nothing : Buffer.from(readAhead);
     transport.listener = this;
     transport.start();
   }

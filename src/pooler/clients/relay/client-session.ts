@@ -95,10 +95,25 @@ export class ClientSession implements ConnectedClient, TransportListener, Owners
     this.#sharing = sharing;
     const timeouts = kept && new KeptTimeouts(this, kept);
     this.#timeouts = timeouts;
-    const shared = { seat, sharing, held, tracker, statements, flow, times, running, timeouts };
-    const requests = new ClientRequests({ ...shared, local, messages, output }, parts, this);
+    // One object for both: to spread it costs as much as all other parts together.
+    const shared = {
+      seat,
+      sharing,
+      held,
+      tracker,
+      local,
+      statements,
+      messages,
+      flow,
+      output,
+      transport,
+      times,
+      running,
+      timeouts,
+    };
+    const requests = new ClientRequests(shared, parts, this);
     this.#requests = requests;
-    this.answers = new ServerAnswers({ ...shared, transport, requests }, this);
+    this.answers = new ServerAnswers(shared, requests, this);
     this.#end = new SessionEnd(parts, this, output);
     transport.listener = this;
   }
@@ -191,10 +206,6 @@ export class ClientSession implements ConnectedClient, TransportListener, Owners
 
   unserved(error: Error): void {
     this.refuseHeld(errors.noServer(this.pool, error));
-  }
-
-  follow(backend: Backend): boolean {
-    return this.#sharing.follow(backend);
   }
 
   place(backend: Backend, held: Buffer): PlacedStatement | undefined {

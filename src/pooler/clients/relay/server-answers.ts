@@ -39,7 +39,6 @@ export interface AnswerParts {
   readonly sharing: StatementSharing;
   readonly held: HeldInput;
   readonly tracker: SessionTracker;
-  readonly requests: ClientRequests;
   readonly statements: StatementRelay;
   readonly flow: ClientFlow;
   readonly times: RequestTimes;
@@ -67,7 +66,7 @@ export class ServerAnswers implements BackendUser {
   /** A cancel request came while the server ran one of the pooler's own queries. */
   #cancelsLater = false;
 
-  constructor(parts: AnswerParts, owner: AnswersOwner) {
+  constructor(parts: AnswerParts, requests: ClientRequests, owner: AnswersOwner) {
     this.wantsTags = parts.running !== undefined;
     this.#owner = owner;
     this.#pool = parts.seat.pool;
@@ -76,7 +75,7 @@ export class ServerAnswers implements BackendUser {
     this.#sharing = parts.sharing;
     this.#held = parts.held;
     this.#tracker = parts.tracker;
-    this.#requests = parts.requests;
+    this.#requests = requests;
     this.#statements = parts.statements;
     this.#flow = parts.flow;
     this.#times = parts.times;

@@ -41,8 +41,6 @@ export interface SeatOwner {
   seated(isReady: boolean): void;
   /** The held message can't be served. */
   unserved(error: Error): void;
-  /** Writes the held statement behind a statement of another client; false where that is not possible. */
-  follow(backend: Backend): boolean;
 }
 
 export interface SeatParts {
@@ -125,10 +123,6 @@ export class ServerSeat implements WaitOwner {
 
   notServed(error: Error): void {
     this.#owner.unserved(error);
-  }
-
-  follow(backend: Backend): boolean {
-    return this.#owner.follow(backend);
   }
 
   get longestWaitMs(): number {

@@ -18,6 +18,10 @@ export interface WaitOwner {
   /** A server connection that works was granted. */
   served(pooled: PooledConnection<Backend>): void;
   notServed(error: Error): void;
+}
+
+/** The client, where its statements may share connections. */
+export interface SharingStatements {
   /** Writes the client's held statement behind a statement of another client; false where that is not possible. */
   follow(backend: Backend): boolean;
 }
@@ -29,6 +33,8 @@ export class ServerWait implements WaitingClient, GatheredClient {
   #waiter: ServerWaiter | undefined;
   /** The last waiter, if it is not the present one; reused. */
   #spare: ServerWaiter | undefined;
+  /** Set before the first wait. */
+  sharing: SharingStatements | undefined;
   /** The client waits for the end of the round, and is in no queue yet. */
   isGathered = false;
   /** The client was sent a notice that it waits. */
@@ -103,7 +109,7 @@ export class ServerWait implements WaitingClient, GatheredClient {
   }
 
   follow(backend: Backend): boolean {
-    return this.#owner.follow(backend);
+    return this.sharing?.follow(backend) === true;
   }
 
   /** The client has what it waited for, or an error. */

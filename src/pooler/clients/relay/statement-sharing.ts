@@ -70,6 +70,7 @@ export class StatementSharing implements SharingClient {
     this.#tracker = tracker;
     this.#flow = flow;
     this.#times = times;
+    seat.wait.sharing = this;
   }
 
   get turn(): SharedTurn | undefined {
