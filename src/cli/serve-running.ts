@@ -4,7 +4,7 @@ import { formatDuration } from '../kernel/duration.js';
 import { transportKind } from '../net/native-streams.js';
 import { headgateVersion } from '../observe/version.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
-import { ConfigError, describeAsPgBouncer } from '../pooler/config/config-problems.js';
+import { ConfigError, describeAsPgBouncer, describeAsTlsProblem } from '../pooler/config/config-problems.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { endpoint } from '../pooler/config/special-kinds.js';
@@ -162,7 +162,10 @@ export class Serving {
     } catch (error) {
       // A RELOAD of the console says, as PgBouncer does, to look here.
       if (this.#isPgBouncer && error instanceof ConfigError)
-        for (const problem of error.problems) this.#log('warn', describeAsPgBouncer(problem));
+        for (const problem of error.problems) {
+          const ofTls = describeAsTlsProblem(problem);
+          this.#log(ofTls === undefined ? 'warn' : 'error', ofTls ?? describeAsPgBouncer(problem));
+        }
       throw error;
     }
   }
