@@ -2,7 +2,12 @@
 import { formatDuration } from '../kernel/duration.js';
 import { headgateVersion } from '../observe/version.js';
 import type { ConfigChange } from '../pooler/config/config-diff.js';
-import { ConfigError, describeAsPgBouncer, describeProblem } from '../pooler/config/config-problems.js';
+import {
+  ConfigError,
+  describeAsPgBouncer,
+  describeAsTlsProblem,
+  describeProblem,
+} from '../pooler/config/config-problems.js';
 import { reloadTexts } from '../pooler/config/option.js';
 import { versionText } from '../pooler/console/driver-settings.js';
 import type { ShutdownMode } from '../pooler/console/pooler-view.js';
@@ -54,7 +59,10 @@ export function pgbouncerServingLog(log: PoolerLog): ServingLog {
     reloadStarted: () => log('info', 'got SIGHUP, re-reading config'),
     configRefused(error) {
       if (!(error instanceof ConfigError)) return;
-      for (const problem of error.problems) log('warn', describeAsPgBouncer(problem));
+      for (const problem of error.problems) {
+        const ofTls = describeAsTlsProblem(problem);
+        log(ofTls === undefined ? 'warn' : 'error', ofTls ?? describeAsPgBouncer(problem));
+      }
     },
     reloaded() {},
     reloadFailed(error) {

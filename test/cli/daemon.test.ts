@@ -113,6 +113,11 @@ test.skipIf(process.platform === 'win32')(
     await expect.poll(log).toContain('config file loading failed');
     expect(log()).toMatch(/ WARNING invalid max_client_conn = many/);
     expect(await setting(client, 'max_client_conn')).toBe('77');
+    write({ client_tls_ca_file: '/nowhere/ca.crt' });
+    signal(daemon, 'SIGHUP');
+    await expect
+      .poll(log)
+      .toMatch(/ ERROR TLS setup failed: .*\/nowhere\/ca\.crt.*No such file or directory/);
 
     await client.end();
     signal(daemon, 'SIGTERM');

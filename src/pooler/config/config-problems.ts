@@ -51,6 +51,19 @@ export function describeAsPgBouncer(problem: ConfigProblem): string {
   return given === undefined ? what : `invalid ${given.name} = ${given.value}: ${what}`;
 }
 
+const tlsPath = /^(?:clientTls|serverTls)\.|_tls/;
+
+/** Problem of a TLS setting as PgBouncer logs it; undefined for other settings. */
+export function describeAsTlsProblem(problem: ConfigProblem): string | undefined {
+  const { path } = problem;
+  if (!tlsPath.test(path)) return undefined;
+  // PgBouncer writes errors of the system as strerror() does.
+  const what = describeAsPgBouncer(problem).replace(/\bE[A-Z]+: ([a-z])/g, (_, first) => first.toUpperCase());
+  if (!/ciphers$/i.test(path)) return `TLS setup failed: ${what}`;
+  const isTls13 = /13_?ciphers$/i.test(path);
+  return `TLS setup failed: failed to set ${isTls13 ? 'the TLSv1.3 cipher suites' : 'ciphers'}: ${what}`;
+}
+
 /** `headgate.yaml:3:5`, `--pool-mode`. */
 export function describePlace({ source, line, column }: Place): string {
   if (line === undefined) return source;

@@ -12,6 +12,7 @@ import { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { SqlState } from '../../wire/sql-states.js';
+import type { ConfigError } from '../config/config-problems.js';
 import { ConsoleDialogue, consoleRules } from './console-dialogue.js';
 import type { ConsoleTools } from './run-command.js';
 
@@ -21,8 +22,8 @@ export interface AdminKeeper {
   consoleEnded(session: AdminSession): void;
   /** A command of any kind was received. */
   commandCame(): void;
-  /** A permitted command that changes something was given; for the log. */
-  commandGiven(session: AdminSession, command: string): void;
+  /** A permitted command that changes something was given; for the log. `problem`: why its setting is held. */
+  commandGiven(session: AdminSession, command: string, problem: ConfigError | undefined): void;
   /** A command failed with an internal error; the client was told no details. */
   commandFailed(session: AdminSession, command: string, error: unknown): void;
 }
@@ -55,7 +56,7 @@ export class AdminSession implements TransportListener {
     this.#keeper = keeper;
     this.#dialogue = new ConsoleDialogue(tools, this.#writer, {
       commandCame: () => keeper.commandCame(),
-      commandGiven: (command) => keeper.commandGiven(this, command),
+      commandGiven: (command, problem) => keeper.commandGiven(this, command, problem),
       commandFailed: (command, error) => keeper.commandFailed(this, command, error),
       commandSettled: () => this.#goOn(),
     });

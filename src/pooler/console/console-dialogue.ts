@@ -14,6 +14,7 @@ import { Frontend, frontendName } from '../../wire/message-types.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
 import { frontendRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
+import type { ConfigError } from '../config/config-problems.js';
 import { type Command, describeCommand, isHarmless } from './command.js';
 import { parseCommands } from './command-parser.js';
 import { ConsoleError, errorFieldsOf, pgbouncerFieldsOf } from './console-error.js';
@@ -23,7 +24,7 @@ import { type ConsoleTools, columnsOf, type Outcome, runCommand } from './run-co
 
 export interface DialogueListener {
   commandCame(): void;
-  commandGiven(command: string): void;
+  commandGiven(command: string, problem: ConfigError | undefined): void;
   commandFailed(command: string, error: unknown): void;
   /** The running command is done, and its answer is written. */
   commandSettled(): void;
@@ -173,7 +174,8 @@ export class ConsoleDialogue {
     this.#attempt(() => {
       const abort = new AbortController();
       const outcome = runCommand(command, this.#tools, abort.signal);
-      if (!isHarmless(command)) this.#listener.commandGiven(describeCommand(command));
+      const problem = outcome instanceof Promise ? undefined : outcome.problem;
+      if (!isHarmless(command)) this.#listener.commandGiven(describeCommand(command), problem);
       if (command.verb === 'resume') this.#hasSuspended = false;
       if (outcome instanceof Promise) this.#wait({ command, abort }, outcome, finish);
       else finish(outcome);

@@ -2,7 +2,7 @@
  * TLS settings of SET that can't be used yet: a key and its certificate come one after the other, and fit only together. As with
  * PgBouncer, the old ones are used until the rest has come. A reload forgets them with its configuration.
  */
-import { ConfigError } from '../config/config-problems.js';
+import { ConfigError, type ConfigProblem } from '../config/config-problems.js';
 import { withConsoleSettings } from '../config/console-settings.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 
@@ -11,6 +11,7 @@ const heldFor = new WeakMap<PoolerConfig, ReadonlyMap<string, string>>();
 
 const tlsName = /_tls/;
 const tlsPath = /^(?:clientTls|serverTls)\./;
+const ciphersName = /_tls(?:13)?_ciphers$/;
 
 /** The configuration with this setting and all held ones, or the problems that it is held for. Throws a `ConfigError`. */
 export function withHeldSettings(
@@ -24,11 +25,16 @@ export function withHeldSettings(
   try {
     return withConsoleSettings(config, settings);
   } catch (error) {
-    if (!(error instanceof ConfigError) || !error.problems.every(({ path }) => tlsPath.test(path)))
+    if (!(error instanceof ConfigError) || !error.problems.every((problem) => isHeld(problem, config)))
       throw error;
     heldFor.set(config, settings);
     return error;
   }
+}
+
+/** PgBouncer finds out when it uses a list of ciphers that OpenSSL does not know it. */
+function isHeld({ path }: ConfigProblem, { admin }: PoolerConfig): boolean {
+  return tlsPath.test(path) || (admin.compatibility === 'pgbouncer' && ciphersName.test(path));
 }
 
 /** Another setting has changed the configuration: what was held is still held. */

@@ -41,6 +41,8 @@ export interface Outcome {
   /** Rows of a command with columns, possibly none. */
   readonly rows: readonly (readonly Value[])[];
   readonly notice: ErrorFields | undefined;
+  /** Why the pooler holds a setting and does not use it; for the log. */
+  readonly problem?: ConfigError;
 }
 
 /** Columns of the result; undefined where there are none. Known before the command runs. */
@@ -145,7 +147,7 @@ function set({ key, value }: Set, { view, controls }: ConsoleTools): Outcome | P
   const changed = changedConfig(was, key, value);
   if (changed instanceof ConfigError) {
     const message = 'TLS settings could not be applied, still using old configuration';
-    return outcome('SET', [], notice(message, textOf(changed)));
+    return { ...outcome('SET', [], notice(message, textOf(changed))), problem: changed };
   }
   const finish = (): Outcome => {
     keepHeld(was, key, view.config);

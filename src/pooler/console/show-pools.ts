@@ -1,6 +1,6 @@
 /** SHOW POOLS, DATABASES, USERS and LISTS, and Headgate's own PINS, WAITING, DISCARDS and LEDGER. */
 import { type PoolSettings, poolSettingsFor } from '../config/pool-settings.js';
-import type { UserConfig } from '../config/pooler-config.js';
+import { consoleDatabases, type UserConfig } from '../config/pooler-config.js';
 import { portOf } from '../config/special-kinds.js';
 import type { ClientRecord, DatabaseRecord, PoolerView, PoolRecord, UserRecord } from './pooler-view.js';
 
@@ -35,8 +35,30 @@ export const pools: Show = showEach<PoolRecord>(
     text('open_error_code', ({ dialFailure }) => dialFailure?.code ?? null),
     text('open_error', ({ dialFailure }) => dialFailure?.message ?? null),
   ],
-  (view) => view.pools(),
+  (view) => [...view.pools(), ...consolePool(view)],
 );
+
+/** PgBouncer's console has a pool of its own. */
+function consolePool(view: PoolerView): readonly PoolRecord[] {
+  if (view.config.admin.compatibility !== 'pgbouncer') return [];
+  const active = view.clients().filter(({ database = '' }) => consoleDatabases.includes(database)).length;
+  return [
+    {
+      database: 'pgbouncer',
+      user: 'pgbouncer',
+      mode: 'statement',
+      hosts: 0,
+      loadBalanceHosts: '',
+      targetSessionAttrs: 'any',
+      clients: { active },
+      servers: {},
+      longestWaitMs: 0,
+      shortage: undefined,
+      ledger: { limit: 0, pending: 0, live: 0, closing: 0, peak: 0 },
+      discarded: {},
+    },
+  ];
+}
 
 interface ShownDatabase {
   readonly record: DatabaseRecord;
@@ -115,7 +137,7 @@ export const lists: Show = showEach<readonly [list: string, items: number]>(
       ['databases', view.databases().length],
       ['users', view.users().length],
       ['peers', view.config.listen.peers.size],
-      ['pools', view.pools().length],
+      ['pools', view.pools().length + consolePool(view).length],
       ['peer_pools', view.config.listen.peers.size],
       ['free_clients', 0],
       ['used_clients', clients.length],

@@ -7,6 +7,12 @@ import { consoleQuotasFor } from '../clients/client-limits.js';
 import type { Admission, Applicant } from '../clients/login/startup-handshake.js';
 import { Refusal, shown } from '../clients/refusal.js';
 import { fatal } from '../clients/session-errors.js';
+import {
+  type ConfigError,
+  describeAsPgBouncer,
+  describeAsTlsProblem,
+  describeProblem,
+} from '../config/config-problems.js';
 import { type AdminKeeper, AdminSession } from '../console/admin-session.js';
 import { poolerParameters, reportedSettings } from '../console/driver-settings.js';
 import type { ConsoleTools } from '../console/run-command.js';
@@ -56,10 +62,7 @@ export class ConsoleLogin {
         if (pooler.isPgBouncer) pooler.connections.disconnected(client, 'the client said goodbye');
       },
       commandCame: () => pooler.consoleCommands++,
-      commandGiven: (_, command) =>
-        pooler.isPgBouncer
-          ? pooler.log('info', `${command} command issued`)
-          : pooler.log('info', 'console command', { user, command }),
+      commandGiven: (_, command, problem) => logCommand(pooler, user, command, problem),
       commandFailed: (_, command, error) =>
         pooler.log('error', 'console command failed', { command, error: String(error) }),
     };
@@ -76,6 +79,20 @@ export class ConsoleLogin {
       : reportedSettings;
     return { parameters, key, notice: undefined, begin };
   }
+}
+
+function logCommand(pooler: PoolerState, user: string, command: string, held: ConfigError | undefined): void {
+  if (!pooler.isPgBouncer) {
+    pooler.log('info', 'console command', {
+      user,
+      command,
+      held: held?.problems.map(describeProblem).join('; '),
+    });
+    return;
+  }
+  pooler.log('info', `${command} command issued`);
+  for (const problem of held?.problems ?? [])
+    pooler.log('error', describeAsTlsProblem(problem) ?? describeAsPgBouncer(problem));
 }
 
 function notForTheConsole(user: string): Refusal {

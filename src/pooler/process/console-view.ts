@@ -137,6 +137,7 @@ export class ConsoleView implements PoolerView {
     const { auth, config, pools, limits, sessions } = this.#pooler;
     const names = new Set([...auth.users.keys(), ...config.users.keys()]);
     for (const { user } of pools.pools()) names.add(user);
+    if (this.#pooler.isPgBouncer) names.add(consoleName);
     for (const { identity } of sessions) names.add(identity.user);
     return Array.from(names, (name) => ({
       name,

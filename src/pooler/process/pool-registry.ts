@@ -44,8 +44,8 @@ export interface PoolRegistryParts {
   readonly isPaused: (database: string) => boolean;
   /** A pool was made. */
   readonly made: (pool: BackendPool) => void;
-  /** A pool was removed; its counters are final. */
-  readonly forgotten: (pool: BackendPool) => void;
+  /** A pool was removed; its counters are final. `wasLongUnused`: by the timeout for idle pools. */
+  readonly forgotten: (pool: BackendPool, wasLongUnused: boolean) => void;
   /** A server has accepted a connection. Rejects if the connection can't be used. */
   readonly entered: (database: DatabaseConfig, backend: Backend) => Promise<void>;
 }
@@ -152,7 +152,7 @@ export class PoolRegistry {
   #forgetUnproven(entry: PoolEntry): void {
     const { pool, database } = entry;
     const isPresent = this.#entries.get(pool.database)?.get(pool.user) === entry;
-    if (isPresent && this.isUnproven(database, pool.user) && !isUsed(entry)) this.#forget(entry);
+    if (isPresent && this.isUnproven(database, pool.user) && !isUsed(entry)) this.#forget(entry, false);
   }
 
   /** The pool in which this user looks up the secrets of others; it need not be the database's user. */
@@ -240,15 +240,15 @@ export class PoolRegistry {
     const isDoubtful = this.isUnproven(database, pool.user) || this.#isRefused(entry);
     const limit = isDoubtful ? Math.min(idleMs || unprovenMs, unprovenMs) : idleMs;
     const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
-    if (isOutdated ? !isStillUsed : isLongUnused) this.#forget(entry);
+    if (isOutdated ? !isStillUsed : isLongUnused) this.#forget(entry, !isOutdated);
   }
 
-  #forget({ pool, leases }: PoolEntry): void {
+  #forget({ pool, leases }: PoolEntry, wasLongUnused: boolean): void {
     const { database, user } = pool;
     const ofDatabase = this.#entries.get(database);
     ofDatabase?.delete(user);
     if (ofDatabase?.size === 0) this.#entries.delete(database);
-    this.#parts.forgotten(pool);
+    this.#parts.forgotten(pool, wasLongUnused);
     leases.leave();
     pool.drain(systemClock.coarse(), () => {});
   }

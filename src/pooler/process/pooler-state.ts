@@ -148,7 +148,11 @@ export class PoolerState {
           pool.queries = new PoolQueries(this.queries, pool.database, pool.user);
         this.#logs.set(pool, logServers(pool, this.connections.servers(pool.database, pool.user), log));
       },
-      forgotten: (pool) => this.#forget(pool),
+      forgotten: (pool, wasLongUnused) => {
+        if (wasLongUnused && this.isPgBouncer)
+          this.log('info', `cleaning up idle pool: ${pool.database}/${pool.user}`);
+        this.#forget(pool);
+      },
       notes: shared?.budgets,
       entered: async (database, backend) => {
         await shared?.budgets.entered(backend);

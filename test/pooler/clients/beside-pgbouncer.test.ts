@@ -59,6 +59,32 @@ test.skipIf(!hasPgBouncer())(
   },
 );
 
+test.skipIf(!hasPgBouncer())(
+  'the console is a row of SHOW POOLS, DATABASES, STATS and USERS, and counted by SHOW LISTS, as in the installed PgBouncer',
+  async () => {
+    const { PgBouncer: expected, Headgate: found } = await besideEachOther(db, {}, async (side) => {
+      await (await side.connect()).query('select 1');
+      const [pool] = (await side.ask('SHOW POOLS')).filter(({ database }) => database === 'pgbouncer');
+      const names = await Promise.all(
+        ['databases', 'users'].map(async (show) => (await side.ask(`SHOW ${show}`)).map(({ name }) => name)),
+      );
+      const stats = (await side.ask('SHOW STATS')).map(({ database }) => database);
+      const lists = Object.fromEntries(
+        (await side.ask('SHOW LISTS')).map(({ list, items }) => [list, items]),
+      );
+      const { databases, users, pools } = lists;
+      const [ofDatabases = [], ofUsers = []] = names;
+      return {
+        pool,
+        names: { databases: ofDatabases.sort(), users: ofUsers.sort() },
+        stats: stats.sort(),
+        counts: { databases, users, pools },
+      };
+    });
+    expect(found).toMatchObject(expected);
+  },
+);
+
 /** What pgbouncer_exporter reads: labels, and columns that are to be numbers. */
 const exported: Readonly<Record<string, { readonly labels: string; readonly numbers: string }>> = {
   databases: {

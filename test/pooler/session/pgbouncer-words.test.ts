@@ -180,6 +180,47 @@ test('SET of a setting without an effect here is answered with a notice, and wit
   await expect(console.query("SET dns_max_ttl = 'soon'")).rejects.toThrow('SET failed');
 });
 
+test('SET of ciphers that OpenSSL does not know is held with a notice, and the log has the error of TLS', async () => {
+  const { pooler, lines } = await start({ admin: { adminUsers: [db.user] } });
+  const console = await pooler.connect({ database: 'pgbouncer' });
+  const notices: (string | undefined)[] = [];
+  console.on('notice', ({ message }) => void notices.push(message));
+  await console.query("SET client_tls13_ciphers = 'unknown'");
+  await console.query("SET server_tls_ciphers = 'unknown'");
+  const held = 'TLS settings could not be applied, still using old configuration';
+  expect(notices).toEqual([held, held]);
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^error TLS setup failed: failed to set the TLSv1.3 cipher suites: /),
+  );
+  expect(lines).toContainEqual(expect.stringMatching(/^error TLS setup failed: failed to set ciphers: /));
+});
+
+test('the console is among the pools, users and lists that it shows', async () => {
+  const { pooler } = await start({ admin: { adminUsers: [db.user] } });
+  const console = await pooler.connect({ database: 'pgbouncer' });
+  const pools = (await console.query('SHOW POOLS')).rows;
+  expect(pools).toMatchObject([
+    { database: 'pgbouncer', user: 'pgbouncer', cl_active: 1, sv_active: 0, pool_mode: 'statement' },
+  ]);
+  const users = (await console.query('SHOW USERS')).rows;
+  expect(users.map(({ name }) => name)).toContain('pgbouncer');
+  const lists = (await console.query('SHOW LISTS')).rows;
+  expect(lists).toContainEqual({ list: 'pools', items: 1 });
+  expect(lists).toContainEqual({ list: 'users', items: users.length });
+});
+
+test('a pool that pool_idle_timeout forgets is logged', async () => {
+  const { pooler, lines } = await start({
+    timeouts: { poolIdleTimeout: '100ms' },
+    pooling: { serverIdleTimeout: '100ms' },
+  });
+  const client = await pooler.connect();
+  await client.query('select 1');
+  await client.end();
+  const line = `info cleaning up idle pool: ${db.database}/${db.user}`;
+  await expect.poll(() => lines, { timeout: 20_000 }).toContain(line);
+});
+
 test('SHUTDOWN WAIT_FOR_SERVERS leaves idle clients alone until they ask, and ends when no server is in use', async () => {
   const { pooler, lines } = await start({
     admin: { adminUsers: [db.user] },

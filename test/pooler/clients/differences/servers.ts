@@ -112,7 +112,7 @@ export const serverDifferences: readonly Difference[] = [
     ['key', 'cert'],
     ['cert', 'key'],
   ].map(([first = '', second = '']) => ({
-    row: '`SET` of a TLS key or certificate',
+    row: '`SET` of a TLS key, certificate or list of ciphers',
     title: `SET of a ${first} that does not fit shows at once in PgBouncer, and here when its other half has come`,
     versions: {},
     async show(db: Parameters<Difference['show']>[0]) {
