@@ -53,7 +53,7 @@ function consolePool(view: PoolerView): readonly PoolRecord[] {
       clients: { active },
       servers: {},
       longestWaitMs: 0,
-      shortage: undefined,
+      ...{ shortage: undefined, waitCause: undefined, dialFailure: undefined },
       ledger: { limit: 0, pending: 0, live: 0, closing: 0, peak: 0 },
       discarded: {},
     },
