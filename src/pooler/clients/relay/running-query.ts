@@ -31,7 +31,7 @@ export class RunningQuery {
   #last: QueryCount | undefined;
   #isError = false;
   /** Entries of queries sent before `current` was answered; undefined until there is one. */
-  #behind: Fifo<QueryCount | undefined> | undefined;
+  #behind: Fifo<QueryRef | undefined> | undefined;
   #names: Map<string, QueryRef | undefined> | undefined;
   #namesLength = 0;
 
@@ -117,13 +117,13 @@ export class RunningQuery {
       this.#last = current;
     }
     this.#isError = false;
-    this.current = this.#behind?.shift();
+    this.current = this.#behind?.shift()?.count;
   }
 
   #ask(entry: QueryCount | undefined, isBehind: boolean): void {
     if (isBehind) {
       this.#behind ??= new Fifo();
-      this.#behind.push(entry);
+      this.#behind.push(entry?.ref);
       return;
     }
     this.current = entry;
