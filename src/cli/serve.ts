@@ -149,7 +149,7 @@ async function run(
     const serving = new Serving({ request, config, terminal, isQuiet, file, signals: world.signals });
     await serving.start(async (...parts) => {
       const pooler = await world.startPooler(...parts);
-      await noteStart(pooler, pidFile, config.admin.runAs);
+      await noteStart(pooler, pidFile, config.admin.runAs, file);
       return pooler;
     });
     tellDaemonReady();
@@ -169,10 +169,11 @@ async function noteStart(
   pooler: RunningPooler,
   pidFile: PidFile | undefined,
   user: string | undefined,
+  log: LogFile,
 ): Promise<void> {
   try {
     pidFile?.write();
-    becomeUser(user);
+    becomeUser(user, log);
   } catch (error) {
     await pooler.shutdown({ deadlineMs: 0, mode: 'immediate' });
     throw error;

@@ -1,9 +1,9 @@
 // `headgate pgbouncer -d` end to end: a process in the background, its pid file, its log, and what signals do to it.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 
@@ -133,6 +133,32 @@ test.skipIf(process.platform === 'win32')('a daemon without clients ends with SI
   signal(daemon, 'SIGINT');
   await expect.poll(() => signal(daemon, 0), { timeout: 10_000 }).toBe(false);
 });
+
+test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')(
+  'a daemon that root starts with -u runs as that user, reloads, logs and removes its pid file',
+  async () => {
+    const { ini, pidFile, pid, log, write, console } = await stage();
+    const folder = dirname(ini);
+    const [, nobody, group] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? [];
+    for (const file of ['.', 'p.ini', 'userlist.txt'])
+      chownSync(join(folder, file), Number(nobody), Number(group));
+    expect(headgate('-dq', '-u', 'nobody', ini)).toMatchObject({ status: 0, stderr: '' });
+    const daemon = pid() as number;
+    const status = readFileSync(`/proc/${daemon}/status`, 'utf8');
+    expect(status).toMatch(new RegExp(`^Uid:(?:\\t${nobody}){4}$`, 'm'));
+    expect(status).toMatch(new RegExp(`^Gid:(?:\\t${group}){4}$`, 'm'));
+    const client = await console();
+    write({ max_client_conn: 78 });
+    signal(daemon, 'SIGHUP');
+    await expect.poll(() => setting(client, 'max_client_conn')).toBe('78');
+    await client.query('SET query_timeout = 7');
+    await expect.poll(log).toContain('SET query_timeout command issued');
+    await client.end();
+    signal(daemon, 'SIGTERM');
+    await expect.poll(() => signal(daemon, 0), { timeout: 10_000 }).toBe(false);
+    expect(existsSync(pidFile)).toBe(false);
+  },
+);
 
 test('a daemon that nobody could read anything of, or that can not start, is told on the terminal', async () => {
   const { ini, pid } = await stage({ logfile: '' });
