@@ -7,14 +7,14 @@ import type { LogFile } from './log-file.js';
  * Gives the log to the user, who opens it again after a rotation. Throws a `ServingError`: as root nothing is to run that was
  * meant to run as somebody else.
  */
-export function becomeUser(user: string | undefined, log: LogFile): void {
+export function becomeUser(user: string | undefined, log?: LogFile): void {
   if (user === undefined || process.getuid?.() === undefined) return;
   if (process.getuid() !== 0) {
     throw new ServingError(`The pooler can become the user ${user} only if it is started as root.`);
   }
   try {
     const { id, group } = accountOf(user);
-    log.giveTo(id, group);
+    log?.giveTo(id, group);
     (process as { initgroups?: (user: string, group: number) => void }).initgroups?.(user, group);
     process.setgid?.(group);
     process.setuid?.(user);

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: { headgate: string } };
@@ -134,9 +134,11 @@ test.skipIf(process.platform === 'win32')('a daemon without clients ends with SI
   await expect.poll(() => signal(daemon, 0), { timeout: 10_000 }).toBe(false);
 });
 
-test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')(
-  'a daemon that root starts with -u runs as that user, reloads, logs and removes its pid file',
-  async () => {
+test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux').each([1, 2])(
+  'a daemon that root starts with -u runs as that user, reloads, logs and removes its pid file, with workers: %i',
+  async (workers) => {
+    vi.stubEnv('HEADGATE_WORKERS', String(workers));
+    onTestFinished(() => void vi.unstubAllEnvs());
     const { ini, pidFile, pid, log, write, console } = await stage();
     const folder = dirname(ini);
     const [, nobody, group] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? [];
@@ -144,9 +146,14 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')(
       chownSync(join(folder, file), Number(nobody), Number(group));
     expect(headgate('-dq', '-u', 'nobody', ini)).toMatchObject({ status: 0, stderr: '' });
     const daemon = pid() as number;
-    const status = readFileSync(`/proc/${daemon}/status`, 'utf8');
-    expect(status).toMatch(new RegExp(`^Uid:(?:\\t${nobody}){4}$`, 'm'));
-    expect(status).toMatch(new RegExp(`^Gid:(?:\\t${group}){4}$`, 'm'));
+    const children = readFileSync(`/proc/${daemon}/task/${daemon}/children`, 'utf8').trim();
+    const processes = [daemon, ...children.split(' ').filter((child) => child !== '')];
+    expect(processes).toHaveLength(workers === 1 ? 1 : 1 + workers);
+    for (const one of processes) {
+      const status = readFileSync(`/proc/${one}/status`, 'utf8');
+      expect(status).toMatch(new RegExp(`^Uid:(?:\\t${nobody}){4}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^Gid:(?:\\t${group}){4}$`, 'm'));
+    }
     const client = await console();
     write({ max_client_conn: 78 });
     signal(daemon, 'SIGHUP');
