@@ -1,20 +1,26 @@
 /** `-u`: a pooler that was started as root gives that up once it listens. */
-import { readFileSync } from 'node:fs';
+import { lchownSync, readFileSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
 import type { LogFile } from './log-file.js';
 
-/**
- * Gives the log to the user, who opens it again after a rotation. Throws a `ServingError`: as root nothing is to run that was
- * meant to run as somebody else.
- */
-export function becomeUser(user: string | undefined, log?: LogFile): void {
+/** What root has made and the user goes on with: the log is opened again after a rotation, sockets are removed at the end. */
+export interface HandedOver {
+  readonly log: LogFile;
+  /** Paths of Unix sockets. */
+  readonly sockets: readonly string[];
+}
+
+/** Throws a `ServingError`: as root nothing is to run that was meant to run as somebody else. */
+export function becomeUser(user: string | undefined, handed?: HandedOver): void {
   if (user === undefined || process.getuid?.() === undefined) return;
   if (process.getuid() !== 0) {
     throw new ServingError(`The pooler can become the user ${user} only if it is started as root.`);
   }
   try {
     const { id, group } = accountOf(user);
-    log?.giveTo(id, group);
+    handed?.log.giveTo(id, group);
+    // The group stays that of unix_socket_group.
+    for (const socket of handed?.sockets ?? []) lchownSync(socket, id, -1);
     (process as { initgroups?: (user: string, group: number) => void }).initgroups?.(user, group);
     process.setgid?.(group);
     process.setuid?.(user);

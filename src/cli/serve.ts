@@ -173,7 +173,8 @@ async function noteStart(
 ): Promise<void> {
   try {
     pidFile?.write();
-    becomeUser(user, log);
+    const sockets = pooler.addresses.filter((address) => address.startsWith('/'));
+    becomeUser(user, { log, sockets });
   } catch (error) {
     await pooler.shutdown({ deadlineMs: 0, mode: 'immediate' });
     throw error;

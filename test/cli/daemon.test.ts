@@ -1,6 +1,15 @@
 // `headgate pgbouncer -d` end to end: a process in the background, its pid file, its log, and what signals do to it.
 import { spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -141,6 +150,7 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux').each([1, 2
     onTestFinished(() => void vi.unstubAllEnvs());
     const { ini, pidFile, pid, log, write, console } = await stage();
     const folder = dirname(ini);
+    write({ unix_socket_dir: folder });
     const [, nobody, group] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? [];
     for (const file of ['.', 'p.ini', 'userlist.txt'])
       chownSync(join(folder, file), Number(nobody), Number(group));
@@ -154,8 +164,10 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux').each([1, 2
       expect(status).toMatch(new RegExp(`^Uid:(?:\\t${nobody}){4}$`, 'm'));
       expect(status).toMatch(new RegExp(`^Gid:(?:\\t${group}){4}$`, 'm'));
     }
+    const socket = readdirSync(folder).find((name) => name.startsWith('.s.PGSQL.')) ?? 'none';
+    expect(statSync(join(folder, socket)).uid).toBe(Number(nobody));
     const client = await console();
-    write({ max_client_conn: 78 });
+    write({ max_client_conn: 78, unix_socket_dir: folder });
     signal(daemon, 'SIGHUP');
     await expect.poll(() => setting(client, 'max_client_conn')).toBe('78');
     await client.query('SET query_timeout = 7');
@@ -163,7 +175,7 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux').each([1, 2
     await client.end();
     signal(daemon, 'SIGTERM');
     await expect.poll(() => signal(daemon, 0), { timeout: 10_000 }).toBe(false);
-    expect(existsSync(pidFile)).toBe(false);
+    expect([pidFile, join(folder, socket)].map((file) => existsSync(file))).toEqual([false, false]);
   },
 );
 
