@@ -2,17 +2,20 @@
  * The file that has the log; it may be a pipe or a device. It is opened again when it is to be rotated, or when the configuration
  * names another one.
  */
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, fchownSync, openSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
 import { DescriptorWriter } from './descriptor-writer.js';
 
 /** Bytes that wait for the reader of a pipe. */
 const mostWaiting = 1024 * 1024;
-const { O_WRONLY, O_RDWR, O_APPEND, O_CREAT, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants;
+const { O_WRONLY, O_RDWR, O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants;
+const mode = 0o640;
 
 interface Open {
   readonly path: string;
   readonly fd: number;
+  /** There was no file of this name. */
+  readonly isNew: boolean;
   readonly writer: DescriptorWriter;
 }
 
@@ -26,8 +29,8 @@ export class LogFile {
     let next: Open | undefined;
     try {
       if (path !== undefined) {
-        const fd = openWithoutBlocking(path);
-        next = { path, fd, writer: new DescriptorWriter(fd, mostWaiting) };
+        const { fd, isNew } = openOrCreate(path);
+        next = { path, fd, isNew, writer: new DescriptorWriter(fd, mostWaiting) };
       }
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
@@ -50,6 +53,11 @@ export class LogFile {
     return this.#open?.path;
   }
 
+  /** Changes the owner of a file that was created here, and of no other. */
+  giveTo(user: number, group: number): void {
+    if (this.#open?.isNew === true) fchownSync(this.#open.fd, user, group);
+  }
+
   /** At once, but for a pipe that is full: what a client is told afterwards can be looked up in it. */
   write(line: string): void {
     this.#open?.writer.write(line);
@@ -65,9 +73,18 @@ export class LogFile {
   }
 }
 
-/** So that neither opening nor writing waits for the reader of a pipe. */
+function openOrCreate(path: string): Pick<Open, 'fd' | 'isNew'> {
+  try {
+    return { fd: openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOCTTY, mode), isNew: true };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return { fd: openWithoutBlocking(path), isNew: false };
+  }
+}
+
+/** Neither opening nor writing waits for the reader of a pipe. */
 function openWithoutBlocking(path: string): number {
-  const open = (): number => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0o640);
+  const open = (): number => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, mode);
   try {
     return open();
   } catch (error) {

@@ -150,7 +150,7 @@ async function run(
     const serving = new Serving({ request, config, terminal, isQuiet, file, signals: world.signals });
     await serving.start(async (...parts) => {
       const pooler = await world.startPooler(...parts);
-      await noteStart(pooler, pidFile, config.admin.runAs);
+      await noteStart(pooler, pidFile, config.admin.runAs, file);
       return pooler;
     });
     tellDaemonReady();
@@ -171,10 +171,12 @@ async function noteStart(
   pooler: RunningPooler,
   pidFile: PidFile | undefined,
   user: string | undefined,
+  log: LogFile,
 ): Promise<void> {
   try {
     pidFile?.write();
-    becomeUser(user);
+    const sockets = pooler.addresses.filter((address) => address.startsWith('/'));
+    becomeUser(user, { log, sockets });
   } catch (error) {
     await pooler.shutdown({ deadlineMs: 0, mode: 'immediate' });
     throw error;

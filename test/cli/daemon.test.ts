@@ -1,11 +1,20 @@
 // `headgate pgbouncer -d` end to end: a process in the background, its pid file, its log, and what signals do to it.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: { headgate: string } };
@@ -133,6 +142,42 @@ test.skipIf(process.platform === 'win32')('a daemon without clients ends with SI
   signal(daemon, 'SIGINT');
   await expect.poll(() => signal(daemon, 0), { timeout: 10_000 }).toBe(false);
 });
+
+test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux').each([1, 2])(
+  'a daemon that root starts with -u runs as that user, reloads, logs and removes its pid file, with workers: %i',
+  async (workers) => {
+    vi.stubEnv('HEADGATE_WORKERS', String(workers));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { ini, pidFile, pid, log, write, console } = await stage();
+    const folder = dirname(ini);
+    write({ unix_socket_dir: folder });
+    const [, nobody, group] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? [];
+    for (const file of ['.', 'p.ini', 'userlist.txt'])
+      chownSync(join(folder, file), Number(nobody), Number(group));
+    expect(headgate('-dq', '-u', 'nobody', ini)).toMatchObject({ status: 0, stderr: '' });
+    const daemon = pid() as number;
+    const children = readFileSync(`/proc/${daemon}/task/${daemon}/children`, 'utf8').trim();
+    const processes = [daemon, ...children.split(' ').filter((child) => child !== '')];
+    expect(processes).toHaveLength(workers === 1 ? 1 : 1 + workers);
+    for (const one of processes) {
+      const status = readFileSync(`/proc/${one}/status`, 'utf8');
+      expect(status).toMatch(new RegExp(`^Uid:(?:\\t${nobody}){4}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^Gid:(?:\\t${group}){4}$`, 'm'));
+    }
+    const socket = readdirSync(folder).find((name) => name.startsWith('.s.PGSQL.')) ?? 'none';
+    expect(statSync(join(folder, socket)).uid).toBe(Number(nobody));
+    const client = await console();
+    write({ max_client_conn: 78, unix_socket_dir: folder });
+    signal(daemon, 'SIGHUP');
+    await expect.poll(() => setting(client, 'max_client_conn')).toBe('78');
+    await client.query('SET query_timeout = 7');
+    await expect.poll(log).toContain('SET query_timeout command issued');
+    await client.end();
+    signal(daemon, 'SIGTERM');
+    await expect.poll(() => signal(daemon, 0), { timeout: 10_000 }).toBe(false);
+    expect([pidFile, join(folder, socket)].map((file) => existsSync(file))).toEqual([false, false]);
+  },
+);
 
 test('a daemon that nobody could read anything of, or that can not start, is told on the terminal', async () => {
   const { ini, pid } = await stage({ logfile: '' });

@@ -39,6 +39,8 @@ export interface WorkerHost {
   readonly makeIamToken?: MakeIamToken;
   /** Limits shared with other machines, as far as the worker itself dials. The supervisor keeps the leases. */
   readonly makeFleet?: (config: PoolerConfig, log: PoolerLog) => Fleet | undefined;
+  /** Called once the pooler is open, before it serves clients. The worker fails if it throws. */
+  readonly opened?: (config: PoolerConfig) => void;
 }
 
 type ClientMessage = Extract<FromSupervisor, { kind: 'client' }>;
@@ -185,7 +187,7 @@ class Worker {
     const ids = this.#ids;
     const mergedConsole = new MergedConsole(this.#calls, beginning.endpoints);
     const config = decodeConfig(beginning.config);
-    const { makeFleet, ...host } = this.#host;
+    const { makeFleet, opened, ...host } = this.#host;
     const pooler = new Pooler(config, {
       ...host,
       fleet: makeFleet?.(config, this.#log),
@@ -208,6 +210,7 @@ class Worker {
     pooler.assume(beginning);
     this.#pooler = pooler;
     await pooler.open();
+    opened?.(config);
     void pooler.stopped.then(() => this.#process.exit(0));
   }
 
