@@ -148,7 +148,10 @@ test('Signals SIGHUP takes up what has changed, and drops nobody', async () => {
   await client.query('begin; select 1');
   operator.write('headgate.yaml', yaml('limits: { maxClientConn: 1 }'));
   operator.signals.emit('SIGHUP');
-  await vi.waitFor(() => expect(operator.err).toContain('limits.maxClientConn: 1000 -> 1'), soon);
+  await vi.waitFor(
+    () => expect(operator.err).toMatch(/setting changed {2}setting=limits\.maxClientConn from=1000 to=1 /),
+    soon,
+  );
   await expect(operator.connect()).rejects.toMatchObject({ code: '53300' });
   await client.query('commit');
 });
@@ -223,6 +226,7 @@ test('--pgbouncer-ini serves clients with what PgBouncer was told, include files
   const console = await operator.connect({ database: 'pgbouncer' });
   expect((await console.query('SHOW POOLS')).rows).toMatchObject([
     { database: 'shop', pool_mode: 'transaction' },
+    { database: 'pgbouncer', pool_mode: 'statement' },
   ]);
   await expect(operator.connect({ database: 'shop', password: 'wrong' })).rejects.toThrow(
     'authentication failed',

@@ -15,7 +15,9 @@ import { ConsoleServer } from './console-server.js';
 import { columnList, documentedColumns } from './documented-columns.js';
 import { clientRecord, countersOf, poolRecord, serverRecord } from './fake-pooler.js';
 
-const typeIds: Readonly<Record<string, number>> = { bytea: 17, int8: 20, int4: 23, text: 25, numeric: 1_700 };
+const typeIds: Readonly<Record<string, number>> = {
+  ...{ bytea: 17, int8: 20, int4: 23, text: 25, numeric: 1_700, decimal: 1_700 },
+};
 
 /** A server with something to show in most places. */
 async function startServer(): Promise<ConsoleServer> {

@@ -97,7 +97,7 @@ test.each([
   async (_, query) => {
     const pooler = await start(asking(`select ${query}`));
     await expect(pooler.connect({ ...right, user: 'jane' })).rejects.toMatchObject(unknown('jane'));
-    expect(pooler.said()).toContain('auth_query answered with another user');
+    expect(pooler.said()).toContain('"auth_query answer refused",{"user":"jane","reason":"other_user"}');
     expect(pooler.said()).not.toContain('SCRAM-SHA-256$');
   },
 );
