@@ -20,6 +20,8 @@ const attackersFile = fileURLToPath(new URL('attackers-process.mjs', import.meta
 const collector = pathToFileURL(fileURLToPath(new URL('collect-on-signal.mjs', import.meta.url))).href;
 const attacker = 'attacker';
 const honestClients = 8;
+/** Clients straight at the server: what they notice is the machine, which is shared. */
+const directClients = 4;
 /** Collecting takes no longer, nor does closing what the attackers had open. */
 const settleMs = 1_500;
 const mostSlower = 2;
@@ -54,32 +56,39 @@ async function run(database, { length = 'full' } = {}) {
   const target = JSON.stringify({ port: pooler.port, metricsPort, user: attacker, database: name });
   const attackers = fork(attackersFile, [target]);
   const honest = new HonestLoad();
+  const direct = new HonestLoad();
   /** @type {{ without: number[], with: number[] }} */
   const times = { without: [], with: [] };
+  /** @type {{ without: number[], with: number[] }} */
+  const directTimes = { without: [], with: [] };
   /** @type {{ megabytes: number, files: number }[]} */
   const kept = [];
   let rounds = 0;
   try {
     await honest.start(url, honestClients);
+    await direct.start(database.url, directClients);
     await sleep(withoutMs);
-    honest.take();
     for (let cycle = 0; cycle < cycles; cycle++) {
       kept.push(await look(pooler));
       honest.take();
+      direct.take();
       await sleep(withoutMs);
       times.without.push(...honest.take());
+      directTimes.without.push(...direct.take());
       attackers.send('on');
       await sleep(withMs);
       times.with.push(...honest.take());
+      directTimes.with.push(...direct.take());
       const quiet = once(attackers, 'message');
       attackers.send('off');
       [{ rounds }] = await quiet;
     }
     kept.push(await look(pooler));
-    await honest.stop();
-    const counted = await committedIn(database);
+    await Promise.all([honest.stop(), direct.stop()]);
+    const counted = (await committedIn(database)) - direct.committed;
     const figures = figuresOf({
       times,
+      directTimes,
       kept,
       honest,
       counted,
@@ -139,13 +148,14 @@ async function freePort() {
 /**
  * @param {object} measured
  * @param {{ without: number[], with: number[] }} measured.times
+ * @param {{ without: number[], with: number[] }} measured.directTimes
  * @param {{ megabytes: number, files: number }[]} measured.kept
  * @param {HonestLoad} measured.honest
  * @param {number} measured.counted
  * @param {number} measured.rounds
  * @param {number} measured.seconds
  */
-function figuresOf({ times, kept, honest, counted, rounds, seconds }) {
+function figuresOf({ times, directTimes, kept, honest, counted, rounds, seconds }) {
   // The attackers' own pool is there from the first slice with them on.
   const [first, last] = [kept[1], kept.at(-1)];
   const figures = {
@@ -158,6 +168,7 @@ function figuresOf({ times, kept, honest, counted, rounds, seconds }) {
     counted,
     p50Ms: { without: quantile(times.without, 0.5), with: quantile(times.with, 0.5) },
     p99Ms: { without: quantile(times.without, 0.99), with: quantile(times.with, 0.99) },
+    directP99Ms: { without: quantile(directTimes.without, 0.99), with: quantile(directTimes.with, 0.99) },
     megabytes: {
       first: first?.megabytes ?? 0,
       last: last?.megabytes ?? 0,
@@ -190,12 +201,13 @@ function quantile(times, part) {
 }
 
 /** @param {ReturnType<typeof figuresOf>} figures */
-function textOf({ seconds, attacks, answered, lost, p50Ms, p99Ms, megabytes, files, missed }) {
+function textOf({ seconds, attacks, answered, lost, p50Ms, p99Ms, directP99Ms, megabytes, files, missed }) {
   return [
     `soak: ${about}`,
     `  ${seconds} s, ${attacks} attacks, ${answered} honest queries answered, ${lost} lost`,
     `  honest p50 ${p50Ms.without.toFixed(1)} ms without attackers, ${p50Ms.with.toFixed(1)} ms with them`,
     `  honest p99 ${p99Ms.without.toFixed(1)} ms without attackers, ${p99Ms.with.toFixed(1)} ms with them`,
+    `  p99 straight at the server, beside them: ${directP99Ms.without.toFixed(1)} ms and ${directP99Ms.with.toFixed(1)} ms`,
     `  memory ${megabytes.first.toFixed(0)} MB at first, ${megabytes.last.toFixed(0)} MB at last, ${megabytes.most.toFixed(0)} MB at most`,
     `  descriptors ${files.first} at first, ${files.last} at last`,
     ...missed.map((what) => `  MISSED: ${what}`),
