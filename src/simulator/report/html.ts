@@ -10,6 +10,7 @@ import { digest, embedJson, escapeHtml, table } from './html-text.js';
 import type { PageChart, PageData, PageRun } from './page-data.js';
 import { pageScript } from './page-script.js';
 import type { SimulationRun } from './run.js';
+import { bandColumns, bandRows, type SeedReport } from './seed-bands.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
 import { shareCharts } from './tenant-shares.js';
 
@@ -89,15 +90,26 @@ function list(sentences: readonly string[]): string[] {
   return ['<ul class="findings">', ...sentences.map((each) => `<li>${escapeHtml(each)}</li>`), '</ul>'];
 }
 
-function overview({ result }: SimulationRun, isCompared: boolean): string[] {
+function overview({ result, seeds }: SimulationRun, isCompared: boolean): string[] {
   const of = isCompared ? ` of ${escapeHtml(result.scenario)}` : '';
   return [
+    ...(seeds === undefined ? [] : overSeeds(seeds)),
     ...(isCompared ? [] : ['<h2>In numbers</h2>', table(['', ''], summaryOf(result))]),
     `<h2>Assertions${of}</h2>`,
     assertions(result),
     `<h2>Laws${of}</h2>`,
     laws(result),
     ...(result.faults.length === 0 ? [] : [`<h2>Faults${of}</h2>`, faults(result)]),
+  ];
+}
+
+function overSeeds({ from, to, failed, bands }: SeedReport): string[] {
+  const runs = to - from + 1;
+  const failures = failed.length === 0 ? 'None' : count(failed.length);
+  return [
+    `<h2>Over ${count(runs)} seeds</h2>`,
+    `<p>${failures} of the runs with the seeds ${from} to ${to} failed. The rest of this page is the worst of them.</p>`,
+    table(bandColumns, bandRows(bands), 1),
   ];
 }
 
