@@ -196,7 +196,7 @@ export class World {
       convergedAtMs: firstFullAt === undefined ? undefined : toMicroseconds(firstFullAt),
       refillFailures: without(refillFailures, this.#failuresBefore.get(service)),
       peak: service.peak,
-      limit: service.policy.max,
+      limit: service.limit,
     };
   }
 
