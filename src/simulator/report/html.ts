@@ -77,12 +77,18 @@ function verdict(run: SimulationRun): string[] {
   const services = `${count(scenario.services.length)} services`;
   return [
     `<h1>${escapeHtml(result.scenario)}: ${word}</h1>`,
-    `<p class="quiet">seed ${result.seed}, ${services}, ${time(result.durationMs)} simulated, ${count(result.events)} events</p>`,
+    `<p class="quiet">seed ${result.seed}${rankOf(run)}, ${services}, ${time(result.durationMs)} simulated, ${count(result.events)} events</p>`,
     ...list(findingsOf(run)),
     scenario.description === ''
       ? ''
       : `<details><summary>What this scenario is</summary><p class="about">${escapeHtml(scenario.description)}</p></details>`,
   ];
+}
+
+function rankOf({ seeds }: SimulationRun): string {
+  if (seeds === undefined) return '';
+  const failed = seeds.failed.length === 0 ? 'none' : count(seeds.failed.length);
+  return `, the worst of ${count(seeds.to - seeds.from + 1)}, of which ${failed} failed`;
 }
 
 function list(sentences: readonly string[]): string[] {
