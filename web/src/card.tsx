@@ -48,15 +48,19 @@ function Help({ id, kind }: { readonly id: TileId; readonly kind: SubjectKind })
     <>
       <p>{what}</p>
       {own !== undefined && <Judged judgement={own} />}
-      {metrics.map((metric) => (
-        <div class="help-metric" key={metric.name}>
-          <h3>
-            <code>{metric.name}</code> <span class="muted">{metric.unit}</span>
-          </h3>
-          <p>{metric.help}</p>
-          <Judged judgement={metric} />
+      {metrics.length > 0 && (
+        <div class="help-metrics">
+          {metrics.map((metric) => (
+            <div class="help-metric" key={metric.name}>
+              <h3>
+                <code>{metric.name}</code> <span class="muted">{metric.unit}</span>
+              </h3>
+              <p>{metric.help}</p>
+              <Judged judgement={metric} />
+            </div>
+          ))}
         </div>
-      ))}
+      )}
     </>
   );
 }
