@@ -8,5 +8,6 @@ import { metricsPage } from './lib/metrics-page.mjs';
 /** @param {string} file */
 const load = (file) => import(`../dist/${file}`);
 const { metricSections } = await load('pooler/metrics/all-metrics.js');
-writeFileSync(join(root, 'docs/metrics.md'), metricsPage(Object.values(metricSections)));
+const { unitText } = await load('observe/metric-declaration.js');
+writeFileSync(join(root, 'docs/metrics.md'), metricsPage(Object.values(metricSections), unitText));
 console.log('wrote docs/metrics.md');

@@ -5,19 +5,23 @@
  * @typedef {{ type: string, unit: string, help: string, labels?: readonly string[], across?: 'sum' | 'max' | 'min', normal: string, bad?: string, action?: string }} Declaration
  * @typedef {{ title: string, common: readonly string[], table: Readonly<Record<string, Declaration>> }} Section
  * @param {readonly Section[]} sections
+ * @param {(unit: any) => string} unitText `unitText` of src/observe/metric-declaration.ts
  */
-export function metricsPage(sections) {
+export function metricsPage(sections, unitText) {
   return `${[
     '# Metrics',
     '',
     'Every metric with its unit, what is normal, what is bad, and what to do then. [Observability](observability.md#prometheus) says how to get them, by Prometheus or',
     'OpenTelemetry. This page is generated from the declarations that the exporters, the [dashboards](observability.md#dashboards) and the tests read.',
-    ...sections.flatMap(sectionOf),
+    ...sections.flatMap((section) => sectionOf(section, unitText)),
   ].join('\n')}\n`;
 }
 
-/** @param {Section} section */
-function sectionOf({ title, common, table }) {
+/**
+ * @param {Section} section
+ * @param {(unit: any) => string} unitText
+ */
+function sectionOf({ title, common, table }, unitText) {
   const labels = common.map((label) => `\`${label}\``).join(', ');
   return [
     '',
@@ -33,23 +37,6 @@ function sectionOf({ title, common, table }) {
       },
     ),
   ];
-}
-
-/** @param {string} unit */
-function unitText(unit) {
-  const words = /** @type {Record<string, string>} */ ({
-    s: 'seconds',
-    ms: 'milliseconds',
-    By: 'bytes',
-    1: '0 or 1',
-    timestamp: 'seconds since 1970',
-  });
-  return words[unit] ?? plural(unit.replace(/[{}]/g, ''));
-}
-
-/** @param {string} word */
-function plural(word) {
-  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
 }
 
 /** Sentences of a table's cell. @param {string} text */

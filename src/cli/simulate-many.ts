@@ -1,44 +1,55 @@
-/** Many runs of one scenario: which failed, and which was the worst. Only that one is kept. */
+/** Many runs of one scenario: which failed, what all of them say together, and which was the worst. Only that one is kept. */
 
-import { count, time } from '../simulator/format.js';
+import { count } from '../simulator/format.js';
 import type { SimulationRun } from '../simulator/report/run.js';
+import { bandColumns, bandRows, SeedBands, type SeedReport } from '../simulator/report/seed-bands.js';
+import { columns } from '../simulator/report/terminal-style.js';
 import type { SimulationResult } from '../simulator/result.js';
 
 const mostNamed = 10;
 
 export class ManyRuns {
-  worst: SimulationRun | undefined;
-  #made = 0;
+  readonly #seeds: { readonly from: number; readonly to: number };
   readonly #failedSeeds: number[] = [];
-  readonly #p99s: number[] = [];
+  readonly #bands = new SeedBands();
+  #worst: SimulationRun | undefined;
+
+  constructor(seeds: { readonly from: number; readonly to: number }) {
+    this.#seeds = seeds;
+  }
 
   get failed(): number {
     return this.#failedSeeds.length;
   }
 
+  /** The worst run, with what all of them say together. */
+  get worst(): SimulationRun {
+    return { ...(this.#worst as SimulationRun), seeds: this.#seedReport() };
+  }
+
   add(run: SimulationRun): void {
-    this.#made++;
     if (!run.result.passed) this.#failedSeeds.push(run.result.seed);
-    this.#p99s.push(run.result.waits.p99);
-    if (this.worst === undefined || isWorse(run.result, this.worst.result)) this.worst = run;
+    this.#bands.add(run.result);
+    if (this.#worst === undefined || isWorse(run.result, this.#worst.result)) this.#worst = run;
   }
 
   report(): string {
+    const { from, to } = this.#seeds;
     const seeds = this.#failedSeeds.slice(0, mostNamed).join(', ');
     const more = this.failed > mostNamed ? ` and ${count(this.failed - mostNamed)} more` : '';
     const failures =
       this.failed === 0 ? 'none failed' : `${count(this.failed)} FAILED (seed ${seeds}${more})`;
-    const sorted = this.#p99s.sort((one, other) => one - other);
-    const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
-    const highest = sorted.at(-1) ?? 0;
-    const [low, high] = [
-      sorted[Math.floor(sorted.length * 0.05)] ?? 0,
-      sorted[Math.ceil(sorted.length * 0.95) - 1] ?? 0,
-    ];
-    const band = `${time(low)} to ${time(high)} in nine of ten runs`;
-    const waits =
-      highest > 0 ? `; p99 of waits ${time(middle)} usually, ${band}, ${time(highest)} at most` : '';
-    return `${count(this.#made)} runs, ${failures}${waits}. The worst was seed ${this.worst?.result.seed}:`;
+    const table = columns([[...bandColumns], ...bandRows(this.#bands.all)]);
+    return [
+      `${count(to - from + 1)} runs, ${failures}`,
+      ...table,
+      '',
+      `The worst was seed ${this.#worst?.result.seed}:`,
+    ].join('\n');
+  }
+
+  #seedReport(): SeedReport {
+    return { ...this.#seeds, failed: this.#failedSeeds, bands: this.#bands.all };
   }
 }
 

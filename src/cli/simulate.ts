@@ -26,7 +26,8 @@ const help = `Usage: headgate simulate <scenario> [options]
 Runs the pool, as it is, in a virtual world. A scenario is a YAML or JSON file, or one of those that --list shows.
 
   --seed N         another run of the same scenario; the same seed gives the same result
-  --seeds 1..200   many runs: how many failed, and the worst of them
+  --seeds 1..200   many runs: how many failed, the least, median and most of what
+                   callers felt, and the worst run
   --csv FILE       all samples of each service
   --json FILE      everything
   --html FILE      a page with charts
@@ -83,7 +84,7 @@ function runOne({ scenario, seed, outputs, isQuiet }: ActionOf<'run'>, terminal:
 
 function runMany({ scenario, seeds, outputs, isQuiet }: ActionOf<'runMany'>, terminal: Terminal): number {
   const plan = loadScenario(scenario);
-  const runs = new ManyRuns();
+  const runs = new ManyRuns(seeds);
   const total = seeds.to - seeds.from + 1;
   const bar = new ProgressBar(terminal, `of ${total} runs`);
   for (let seed = seeds.from; seed <= seeds.to; seed++) {
@@ -95,7 +96,7 @@ function runMany({ scenario, seeds, outputs, isQuiet }: ActionOf<'runMany'>, ter
     });
   }
   bar.end();
-  const worst = runs.worst as SimulationRun;
+  const { worst } = runs;
   if (!isQuiet) terminal.out(`${runs.report()}\n\n${terminalReport(worst, styleOf(terminal))}`);
   else if (runs.failed > 0) terminal.out(`${runs.report()}\n`);
   writeOutputs(outputs, worst, terminal, isQuiet);

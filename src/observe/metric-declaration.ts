@@ -6,6 +6,20 @@
 /** As OpenTelemetry writes units; `timestamp` is in seconds since 1970, and `1` a switch. */
 export type MetricUnit = 's' | 'ms' | 'By' | '1' | 'timestamp' | `{${string}}`;
 
+const unitTexts: Readonly<Record<string, string>> = {
+  s: 'seconds',
+  ms: 'milliseconds',
+  By: 'bytes',
+  1: '0 or 1',
+  timestamp: 'seconds since 1970',
+};
+
+/** A unit as people read it: `connections` for `{connection}`. */
+export function unitText(unit: MetricUnit): string {
+  const word = unit.replace(/[{}]/g, '');
+  return unitTexts[unit] ?? (word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`);
+}
+
 export interface MetricDeclaration {
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly unit: MetricUnit;

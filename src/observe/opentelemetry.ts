@@ -1,6 +1,7 @@
 /** Reports a pool to OpenTelemetry, in the words of its semantic conventions. */
 import { type Attributes, type BatchObservableCallback, type Meter, metrics } from '@opentelemetry/api';
-import { soon } from '../runtime/soon.js';
+import { observeLast } from './observe-last.js';
+import { observeLimits } from './observed-limits.js';
 import { type ObservedStats, PoolInstruments } from './pool-instruments.js';
 import { recordTimes } from './pool-times.js';
 import { recordTransactions } from './transaction-tally.js';
@@ -9,6 +10,9 @@ import { recordTransactions } from './transaction-tally.js';
 export interface ObservablePool {
   readonly name: string;
   stats(): ObservedStats;
+  /** Limits above the pool, as in a `DsqlPool`. Those in DynamoDB are observed with the pool. */
+  readonly leases?: unknown;
+  readonly rateLimiter?: unknown;
 }
 
 /** The meter, and the attributes of the figures. */
@@ -34,7 +38,8 @@ const instrumentsByMeter = new WeakMap<Meter, PoolInstruments>();
 const observed = new Map<ObservablePool, { readonly poolName: string; observations: number }>();
 
 /**
- * Reports a pool as OpenTelemetry's `db.client.connection.*` metrics, and as `headgate.*` what they have no name for.
+ * Reports a pool as OpenTelemetry's `db.client.connection.*` metrics, and as `headgate.*` what they have no name for; with it
+ * its leases and its rate limiter where those are in DynamoDB.
  *
  * @example
  * ```ts
@@ -62,6 +67,7 @@ export function observePool(pool: ObservablePool, options: ObserveOptions = {}):
     waited: (ms) => instruments.waitTime.record(ms / 1000, attributes),
     used: (ms) => instruments.useTime.record(ms / 1000, attributes),
   });
+  const stopLimits = observeLimits(pool, meter, { ...options.attributes });
   const stopTransactions = recordTransactions(pool, instruments.transactions.recorder(attributes));
 
   let stopped = false;
@@ -73,26 +79,11 @@ export function observePool(pool: ObservablePool, options: ObserveOptions = {}):
       giveUpName(pool);
       stopTimes();
       stopTransactions();
+      stopLimits();
       meter.removeBatchObservableCallback(observe, observables);
-      sayGoodbye(meter, instruments, pool.stats(), attributes);
+      observeLast(meter, instruments, pool.stats(), attributes);
     },
   };
-}
-
-/** Runs once, at the next collection. */
-function sayGoodbye(
-  meter: Meter,
-  instruments: PoolInstruments,
-  last: ObservedStats,
-  attributes: Attributes,
-): void {
-  const observables = instruments.observables;
-  const observe: BatchObservableCallback = (result) => {
-    instruments.observeEnd(result, last, attributes);
-    // Deferred: the SDK is going through its list of callbacks.
-    soon(() => meter.removeBatchObservableCallback(observe, observables));
-  };
-  meter.addBatchObservableCallback(observe, observables);
 }
 
 function instrumentsOf(meter: Meter): PoolInstruments {

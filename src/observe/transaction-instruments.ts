@@ -1,9 +1,18 @@
 /** The instruments of one meter for transactions that retry. OpenTelemetry's conventions have no names for these. */
 import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api';
+import { transactionMetricTable } from './dsql-metric-table.js';
 import type { TransactionRecorder } from './transaction-tally.js';
 
 /** Seconds. Without a hint, SDKs use boundaries that suit milliseconds. */
 const timeBoundaries = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+type MetricName = keyof typeof transactionMetricTable;
+
+/** Unit and description are those of the declared metric. */
+function optionsOf(metric: MetricName): { unit: string; description: string } {
+  const { unit, help: description } = transactionMetricTable[metric];
+  return { unit, description };
+}
 
 export class TransactionInstruments {
   readonly #duration: Histogram;
@@ -14,25 +23,20 @@ export class TransactionInstruments {
   readonly #exhausted: Counter;
 
   constructor(meter: Meter) {
-    const times = (name: string, description: string): Histogram =>
+    const times = (name: string, metric: MetricName): Histogram =>
       meter.createHistogram(`headgate.transaction.${name}`, {
-        unit: 's',
-        description,
+        ...optionsOf(metric),
         advice: { explicitBucketBoundaries: timeBoundaries },
       });
-    const count = (name: string, unit: string, description: string): Counter =>
-      meter.createCounter(`headgate.transaction.${name}`, { unit, description });
+    const count = (name: string, metric: MetricName): Counter =>
+      meter.createCounter(`headgate.transaction.${name}`, optionsOf(metric));
 
-    this.#duration = times('duration', 'From the first BEGIN to the end, with every attempt and wait.');
-    this.#backoff = times('backoff', 'How long retries waited before they began.');
-    this.#errors = count('errors', '{attempt}', 'Attempts that failed, by the class of their error.');
-    this.#conflicts = count('conflicts', '{attempt}', 'Attempts that failed because of another transaction.');
-    this.#retries = count('retries', '{attempt}', 'Retries, by the attempt that had failed.');
-    this.#exhausted = count(
-      'exhausted',
-      '{transaction}',
-      'Transactions that were given up after their last retry.',
-    );
+    this.#duration = times('duration', 'dsql_tx_latency');
+    this.#backoff = times('backoff', 'dsql_tx_backoff');
+    this.#errors = count('errors', 'dsql_tx_error_class_total');
+    this.#conflicts = count('conflicts', 'dsql_tx_conflict_total');
+    this.#retries = count('retries', 'dsql_tx_retry_total');
+    this.#exhausted = count('exhausted', 'dsql_tx_exhausted_total');
   }
 
   /** Records with these attributes, beside the operation. */

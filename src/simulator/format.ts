@@ -33,3 +33,8 @@ export function time(milliseconds: number): string {
 export function percent(part: number): string {
   return `${Number((part * 100).toPrecision(3))} %`;
 }
+
+/** Four decimals, rounded down, so that only an even share is 1. */
+export function jainText(index: number): string {
+  return String(Math.floor(index * 10_000 + 1e-6) / 10_000);
+}

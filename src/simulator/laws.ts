@@ -42,6 +42,8 @@ export interface JudgedProcess {
   readonly disownedSessions: number;
   readonly isAlarmSet: boolean;
   readonly clockNow: number;
+  /** Connections above a limit that was lowered, until they are closed: never more than at the judgement before. */
+  excess(): number;
 }
 
 export interface JudgedServer {
@@ -84,7 +86,7 @@ export class Laws {
     const counts = process.pool.counts();
     const { limit, pending, live, closing, idle, inUse, checking, waiting } = counts;
     const total = pending + live + closing;
-    if (total > limit) this.#tell('limit', process, counts, `${total} of ${limit}`);
+    if (total > limit + process.excess()) this.#tell('limit', process, counts, `${total} of ${limit}`);
     if (live !== idle + inUse + checking)
       this.#tell('counts', process, counts, `${live} live are not ${idle + inUse + checking}`);
     this.#checkBooks(process, counts);

@@ -17,6 +17,8 @@ export interface SimulationResult {
   readonly waits: WaitSummary;
   readonly ends: CallerEnds;
   readonly tenants: readonly TenantResult[];
+  /** Jain's index of what tenants were given of their fair shares; 1 is even. Undefined when there is only one tenant. */
+  readonly jain: number | undefined;
   /** In the order of the scenario, at the times of `samples`. Empty when there is only one tenant. */
   readonly tenantSamples: readonly TenantSamples[];
   readonly server: ServerRecord;

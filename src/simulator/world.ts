@@ -8,6 +8,7 @@ import { Budget } from './leases/budget.js';
 import { Coordinator, type MayGrant } from './leases/coordinator.js';
 import { DynamoCoordinator } from './leases/dynamodb/dynamo-coordinator.js';
 import type { LeaseKeeper } from './leases/process-leases.js';
+import { jainOf } from './measures/fairness.js';
 import { toMicroseconds } from './measures/wait-histogram.js';
 import { limiterFactory } from './process/limiters.js';
 import { Service } from './process/service.js';
@@ -175,6 +176,7 @@ export class World {
       waits,
       ends: this.#workload.ends,
       tenants: tenantResults,
+      jain: tenants.length < 2 ? undefined : jainOf(tenants),
       tenantSamples,
       server,
       coordinator,
@@ -194,7 +196,7 @@ export class World {
       convergedAtMs: firstFullAt === undefined ? undefined : toMicroseconds(firstFullAt),
       refillFailures: without(refillFailures, this.#failuresBefore.get(service)),
       peak: service.peak,
-      limit: service.policy.max,
+      limit: service.limit,
     };
   }
 

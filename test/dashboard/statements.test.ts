@@ -8,6 +8,8 @@ import { type TestDatabase, withDatabase } from '../support/postgres.js';
 import { lookAt } from './look-at.js';
 
 const password = 'the-operator-password';
+/** Of the costliest, and of the slowest. */
+const shownRows = 25;
 const observability = { metricsListen: '127.0.0.1:0', pagePassword: password };
 /** The machine may be busy. */
 const soon = { timeout: 30_000, interval: 50 };
@@ -76,6 +78,35 @@ test('statements of several workers are counted together', async () => {
     expect(found).toHaveLength(1);
     expect(found?.[0]).toMatchObject({ calls: 8, rows: 8, errors: 0 });
   }, soon);
+});
+
+test('the page has few of thousands of statements, with texts that are cut, and the console has as many as are kept', async () => {
+  const kept = 1_000;
+  const { pooler, connect } = await startTestPooler(db, {
+    observability: { ...observability, queryStats: kept },
+    admin: { adminUsers: [db.user] },
+  });
+  const base = `http://127.0.0.1:${pooler.metricsPort}`;
+  const clients = await Promise.all([connect(), connect(), connect(), connect()]);
+  const padding = 'x'.repeat(3_000);
+  const each = async (client: (typeof clients)[number], first: number): Promise<void> => {
+    for (let n = first; n < 3_000; n += clients.length)
+      await client.query(`select 1 as c${n}, 2 as ${padding}`);
+  };
+  await Promise.all(clients.map(each));
+  await clients[0]?.query('select pg_sleep(0.5)');
+  await vi.waitFor(async () => {
+    const snapshot = await lookAt(base, password);
+    const statements = snapshot.statements ?? [];
+    expect(statements.find(({ text }) => text === 'select pg_sleep(?)')).toMatchObject({ calls: 1 });
+    expect(statements.length).toBeGreaterThan(20);
+    expect(statements.length).toBeLessThanOrEqual(2 * shownRows);
+    expect(Math.max(...statements.map(({ text }) => text.length))).toBeLessThan(510);
+    // All that a page is sent again when one number of the tile has changed.
+    expect(JSON.stringify(statements).length).toBeLessThan(2 * shownRows * 800);
+  }, soon);
+  const admin = await connect({ database: 'headgate' });
+  expect((await admin.query('show query_stats')).rows).toHaveLength(kept);
 });
 
 test('a process tells of a few of its statements, with texts that are cut', () => {

@@ -6,7 +6,8 @@ import { discardReasons, refillCauses } from '../../src/core/reasons.js';
 import { shareReasons } from '../../src/core/share-reasons.js';
 import { waitCauses } from '../../src/core/wait-cause.js';
 import { breakerStates, poolStates } from '../../src/observe/pool-metric-table.js';
-import { loginFailures, ownErrorReasons } from '../../src/pooler/clients/failure-words.js';
+import { ownErrorReasons } from '../../src/pooler/clients/failure-words.js';
+import { loginFailures } from '../../src/pooler/clients/login-failures.js';
 import { allMetrics } from '../../src/pooler/metrics/all-metrics.js';
 import { pinReasons } from '../../src/sql/pin-reasons.js';
 

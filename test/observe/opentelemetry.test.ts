@@ -12,6 +12,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PromisePool, type PromisePoolOptions } from '../../src/engine.js';
 import { Pool } from '../../src/index.js';
+import { transactionMetricTable } from '../../src/observe/dsql-metric-table.js';
 import { poolMetricTable } from '../../src/observe/pool-metric-table.js';
 import { type ObservablePool, type ObserveOptions, observePool } from '../../src/opentelemetry.js';
 import { rejectionOf } from '../support/outcomes.js';
@@ -256,13 +257,23 @@ test('a pool with a reservoir tells its target, its watermark and whether it is 
 });
 
 test("Headgate's own measurements have the unit and the description of the declared metric", async () => {
-  observe(newPool({}));
+  const pool = newPool({});
+  observe(pool);
+  const about = { pool, operation: 'order', errorClass: 'retryable' };
+  for (const event of ['conflict', 'retry', 'exhausted', 'failed'])
+    channel(`headgate:transaction:${event}`).publish({ ...about, attempt: 1, backoffMs: 1, durationMs: 2 });
   const all = await collect();
   const declared = {
     'headgate.connection.limit': poolMetricTable.headgate_pool_limit,
     'headgate.connection.permit_wait_time': poolMetricTable.headgate_pool_permit_wait_seconds_total,
     'headgate.connection.discards': poolMetricTable.headgate_pool_discards_total,
     'headgate.pool.state': poolMetricTable.headgate_pool_state,
+    'headgate.transaction.duration': transactionMetricTable.dsql_tx_latency,
+    'headgate.transaction.backoff': transactionMetricTable.dsql_tx_backoff,
+    'headgate.transaction.errors': transactionMetricTable.dsql_tx_error_class_total,
+    'headgate.transaction.conflicts': transactionMetricTable.dsql_tx_conflict_total,
+    'headgate.transaction.retries': transactionMetricTable.dsql_tx_retry_total,
+    'headgate.transaction.exhausted': transactionMetricTable.dsql_tx_exhausted_total,
   };
   for (const [name, { unit, help: description }] of Object.entries(declared))
     expect(all.get(name)?.descriptor).toMatchObject({ unit, description });

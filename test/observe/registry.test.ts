@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { metricsPage } from '../../scripts/lib/metrics-page.mjs';
 import { dsqlMetrics } from '../../src/observe/dsql-metrics.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
-import type { MetricDeclaration } from '../../src/observe/metric-declaration.js';
+import { type MetricDeclaration, unitText } from '../../src/observe/metric-declaration.js';
 import { poolMetrics } from '../../src/observe/pool-metrics.js';
 import { rateFamilies } from '../../src/observe/rate-metrics.js';
 import { transactionMetrics } from '../../src/observe/transaction-metrics.js';
@@ -52,5 +52,5 @@ test('every metric says what it is, what is normal, and what to do where somethi
 
 test('docs/metrics.md is up to date (node scripts/metrics-page.mjs)', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
-  expect(page).toBe(metricsPage(Object.values(metricSections)));
+  expect(page).toBe(metricsPage(Object.values(metricSections), unitText));
 });

@@ -135,12 +135,44 @@ test('an engine that takes a session for live that the server does not have', ()
     dialer: { pending: 0, live: 3, closing: 0 },
     lostSessions: 1,
     disownedSessions: 0,
+    excess: () => 0,
   } as unknown as ServiceProcess;
   laws.check(Object.assign(process, { sessions: 2 }));
   expect(laws.breaches).toEqual([]);
   laws.check(Object.assign(process, { sessions: 1 }));
   expect(laws.breaches).toMatchObject([
     { law: 'counts are true', message: expect.stringMatching(/^the server has only 1 sessions of it; /) },
+  ]);
+});
+
+test('an engine that has more connections above a lowered limit than were there when it was lowered', () => {
+  const laws = new Laws(new Timeline());
+  const process = (idle: number) =>
+    ({
+      name: 'orders',
+      pool: {
+        counts: () => ({
+          limit: 4,
+          pending: 0,
+          live: idle,
+          closing: 0,
+          idle,
+          inUse: 0,
+          checking: 0,
+          waiting: 0,
+        }),
+      },
+      dialer: { pending: 0, live: idle, closing: 0 },
+      sessions: idle,
+      lostSessions: 0,
+      disownedSessions: 0,
+      excess: () => 2,
+    }) as unknown as ServiceProcess;
+  laws.check(process(6));
+  expect(laws.breaches).toEqual([]);
+  laws.check(process(7));
+  expect(laws.breaches).toMatchObject([
+    { law: 'never over the limit', message: expect.stringMatching(/^7 of 4;/) },
   ]);
 });
 

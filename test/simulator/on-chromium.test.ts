@@ -25,10 +25,10 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
   });
 
   /** Opens a report; everything that it complains of fails the test. */
-  async function open(html: string, colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
+  async function open(html: string, colorScheme: 'light' | 'dark' = 'light', width = 1_280): Promise<Page> {
     const file = join(folder, 'report.html');
     writeFileSync(file, html);
-    const context = await browser.newContext({ colorScheme, viewport: { width: 1_280, height: 800 } });
+    const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } });
     onTestFinished(() => context.close());
     const page = await context.newPage();
     const complaints: string[] = [];
@@ -121,6 +121,31 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
         nodes[0]?.html,
       ]),
     ).toEqual([]);
+  });
+
+  test('has no table that is cut off on a phone, and no room for hints about a pointer', async () => {
+    const seeds = { from: 1, to: 3, failed: [2], bands: [] };
+    const page = await open(htmlReport({ ...one, seeds }), 'light', 390);
+    const cut = await page.locator('.scroll').evaluateAll((tables) =>
+      tables
+        .filter((each) => {
+          // One with more columns is moved sideways.
+          const isWide = each.querySelectorAll('tr:first-of-type td, tr:first-of-type th').length > 8;
+          return (!isWide && each.scrollWidth > each.clientWidth) || each.scrollHeight > each.clientHeight;
+        })
+        .map((each) => each.textContent),
+    );
+    expect(cut).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    expect(await page.locator('.tools .quiet').isVisible()).toBe(false);
+    const main = await page.locator('figure.main .plot').boundingBox();
+    expect((main?.y ?? 0) + (main?.height ?? 0)).toBeLessThan(800);
+  });
+
+  test('says on the first screen of how many seeds it is the worst', async () => {
+    const seeds = { from: 1, to: 30, failed: [2, 7], bands: [] };
+    const page = await open(htmlReport({ ...one, seeds }));
+    expect(await page.locator('h1 + p').textContent()).toContain('the worst of 30, of which 2 failed, ');
   });
 
   test('of two runs draws each chart twice, and reads both', async () => {

@@ -1,10 +1,13 @@
 /** A tile: its title, its numbers, and behind the question mark what it is, what is normal, what is bad, and what to do. */
-import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
-import { helpTexts } from './help-texts.ts';
+import { type ComponentChildren, createContext } from 'preact';
+import { useContext, useState } from 'preact/hooks';
+import { helpOf, type Judgement, type SubjectKind, type TileId } from './tile-help.ts';
+
+/** What the tiles are about: help names the metrics of that. */
+export const SubjectContext = createContext<SubjectKind>('pooler');
 
 export interface CardProps {
-  readonly id: keyof typeof helpTexts;
+  readonly id: TileId;
   readonly title: string;
   readonly aside?: ComponentChildren;
   /** `whole`: as wide as the page; otherwise as wide as its column. */
@@ -14,7 +17,7 @@ export interface CardProps {
 
 export function Card({ id, title, aside, size, children }: CardProps) {
   const [isOpen, setOpen] = useState(false);
-  const help = helpTexts[id];
+  const kind = useContext(SubjectContext);
   return (
     <section class={`card ${size ?? ''}`} id={id} aria-labelledby={`${id}-title`} tabIndex={-1}>
       <header class="card-head">
@@ -32,18 +35,54 @@ export function Card({ id, title, aside, size, children }: CardProps) {
         <div class="card-aside">{aside}</div>
       </header>
       <div class="help" id={`${id}-help`} hidden={!isOpen}>
-        <p>{help.what}</p>
-        <dl>
-          <dt>Normal</dt>
-          <dd>{help.normal}</dd>
-          <dt>Bad</dt>
-          <dd>{help.bad}</dd>
-          <dt>What to do</dt>
-          <dd>{help.action}</dd>
-        </dl>
+        {isOpen && <Help id={id} kind={kind} />}
       </div>
       {children}
     </section>
+  );
+}
+
+function Help({ id, kind }: { readonly id: TileId; readonly kind: SubjectKind }) {
+  const { what, own, metrics } = helpOf(id, kind);
+  return (
+    <>
+      <p>{what}</p>
+      {own !== undefined && <Judged judgement={own} />}
+      {metrics.length > 0 && (
+        <div class="help-metrics">
+          {metrics.map((metric) => (
+            <div class="help-metric" key={metric.name}>
+              <h3>
+                <code>{metric.name}</code> <span class="muted">{metric.unit}</span>
+              </h3>
+              <p>{metric.help}</p>
+              <Judged judgement={metric} />
+            </div>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Judged({ judgement: { normal, bad, action } }: { readonly judgement: Judgement }) {
+  return (
+    <dl>
+      <dt>Normal</dt>
+      <dd>{normal}</dd>
+      {bad !== undefined && (
+        <>
+          <dt>Bad</dt>
+          <dd>{bad}</dd>
+        </>
+      )}
+      {action !== undefined && (
+        <>
+          <dt>What to do</dt>
+          <dd>{action}</dd>
+        </>
+      )}
+    </dl>
   );
 }
 

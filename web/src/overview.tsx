@@ -4,6 +4,7 @@ import type { SessionAnswer, Snapshot } from '../../src/dashboard/snapshot.ts';
 import type { Action } from '../../src/dashboard/source.ts';
 import { logOut } from './api.ts';
 import { BudgetCard } from './budget-card.tsx';
+import { SubjectContext } from './card.tsx';
 import { commandsFor } from './commands.ts';
 import { LivesCard, PinsCard, RatesCard, ReservoirCard, RunningCard } from './connection-cards.tsx';
 import { ConnectionsCard } from './connections-card.tsx';
@@ -108,44 +109,48 @@ function Tiles({ live: { snapshot, history }, subject, ask }: TilesProps) {
   const { kind, actions, pausedDatabases } = snapshot.subject;
   const isPooler = kind === 'pooler';
   return (
-    <div class="tiles">
-      <VerdictBanner verdict={snapshot.verdict} />
-      <BudgetCard
-        budgets={snapshot.budgets}
-        history={history}
-        callers={snapshot.now.callers}
-        ask={isPooler && actions.includes('set') ? ask : undefined}
-      />
-      <FiguresCard now={snapshot.now} history={history} kind={kind} />
-      <PoolsCard
-        pools={snapshot.pools}
-        kind={kind}
-        paused={pausedDatabases}
-        ask={actions.includes('kill') ? ask : undefined}
-      />
-      {snapshot.statements !== null && <StatementsCard statements={snapshot.statements} />}
-      <div class="columns">
-        <div class="column">
-          {isPooler && (
-            <SharesCard budgets={snapshot.budgets} ask={actions.includes('set_weight') ? ask : undefined} />
-          )}
-          {snapshot.reservoirs.length > 0 && <ReservoirCard reservoirs={snapshot.reservoirs} />}
-          <LivesCard lives={snapshot.lives} />
-          {snapshot.rates.length > 0 && <RatesCard rates={snapshot.rates} />}
-          {isPooler && <PinsCard pins={snapshot.pins} at={steady(snapshot)} />}
-          {isPooler && <FleetCard fleet={snapshot.fleet} workers={snapshot.workers} at={steady(snapshot)} />}
+    <SubjectContext.Provider value={kind}>
+      <div class="tiles">
+        <VerdictBanner verdict={snapshot.verdict} />
+        <BudgetCard
+          budgets={snapshot.budgets}
+          history={history}
+          callers={snapshot.now.callers}
+          ask={isPooler && actions.includes('set') ? ask : undefined}
+        />
+        <FiguresCard now={snapshot.now} history={history} kind={kind} />
+        <PoolsCard
+          pools={snapshot.pools}
+          kind={kind}
+          paused={pausedDatabases}
+          ask={actions.includes('kill') ? ask : undefined}
+        />
+        {snapshot.statements !== null && <StatementsCard statements={snapshot.statements} />}
+        <div class="columns">
+          <div class="column">
+            {isPooler && (
+              <SharesCard budgets={snapshot.budgets} ask={actions.includes('set_weight') ? ask : undefined} />
+            )}
+            {snapshot.reservoirs.length > 0 && <ReservoirCard reservoirs={snapshot.reservoirs} />}
+            <LivesCard lives={snapshot.lives} />
+            {snapshot.rates.length > 0 && <RatesCard rates={snapshot.rates} />}
+            {isPooler && <PinsCard pins={snapshot.pins} at={steady(snapshot)} />}
+            {(isPooler || snapshot.fleet.length > 0) && (
+              <FleetCard fleet={snapshot.fleet} workers={snapshot.workers} at={steady(snapshot)} />
+            )}
+          </div>
+          <div class="column">
+            {isPooler && <RebalancesCard rebalances={snapshot.rebalances} />}
+            {isPooler && <RunningCard running={snapshot.running} at={snapshot.now.at} />}
+            <ErrorsCard errors={snapshot.errors} />
+            <AuditCard audit={snapshot.audit} />
+          </div>
         </div>
-        <div class="column">
-          {isPooler && <RebalancesCard rebalances={snapshot.rebalances} />}
-          {isPooler && <RunningCard running={snapshot.running} at={snapshot.now.at} />}
-          <ErrorsCard errors={snapshot.errors} />
-          <AuditCard audit={snapshot.audit} />
-        </div>
+        {isPooler && (
+          <ConnectionsCard subject={subject} ask={actions.includes('kill_client') ? ask : undefined} />
+        )}
       </div>
-      {isPooler && (
-        <ConnectionsCard subject={subject} ask={actions.includes('kill_client') ? ask : undefined} />
-      )}
-    </div>
+    </SubjectContext.Provider>
   );
 }
 

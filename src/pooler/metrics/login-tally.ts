@@ -1,5 +1,5 @@
 /** Counts of accepted and refused logins. Not by user: a refused client may have invented its name. */
-import { type LoginFailure, loginFailures } from '../clients/failure-words.js';
+import { type LoginFailure, loginFailures } from '../clients/login-failures.js';
 
 export class LoginTally {
   /** Accepted clients, including console clients. */

@@ -2,7 +2,7 @@
 import { discardReasons, refillCauses } from '../../core/reasons.js';
 import type { MetricTable } from '../../observe/metric-declaration.js';
 import { pinReasons } from '../../sql/pin-reasons.js';
-import { memoryLimits } from '../config/memory-options.js';
+import { memoryLimits } from '../config/memory-limits.js';
 
 const serverStates = ['opening', 'idle', 'active', 'checking', 'closing'] as const;
 const clientStates = ['active', 'waiting', 'idle'] as const;

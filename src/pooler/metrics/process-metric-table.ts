@@ -1,7 +1,7 @@
 /** Declares the pooler's metrics of its process, of budgets and shares, and of the program that runs it. */
 import { shareReasons } from '../../core/share-reasons.js';
 import type { MetricTable } from '../../observe/metric-declaration.js';
-import { loginFailures } from '../clients/failure-words.js';
+import { loginFailures } from '../clients/login-failures.js';
 
 export const poolerStates = ['active', 'paused', 'suspended', 'shutting_down'] as const;
 const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const;

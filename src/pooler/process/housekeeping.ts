@@ -1,16 +1,13 @@
 /** Periodic work: client timeouts, pool sizes, unused pools, files and averages. */
 import { systemClock } from '../../runtime/system.js';
 import { timeouts } from '../clients/session-errors.js';
-import { housekeepingIntervalOf, poolKeptFor } from '../config/pool-settings.js';
-import type { PoolerConfig } from '../config/pooler-config.js';
+import { housekeepingPauseOf } from '../config/housekeeping-pause.js';
+import { poolKeptFor } from '../config/pool-settings.js';
+import { limitWithReserve } from '../config/reserve.js';
 import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { endLogin } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';
-
-const shortestPauseMs = 20;
-/** A timeout is noticed late by at most this fraction of it. */
-const exactness = 4;
 
 export class Housekeeping {
   readonly #pooler: PoolerState;
@@ -29,7 +26,7 @@ export class Housekeeping {
   start(): void {
     void this.#look().then(() => {
       if (this.#isStopped) return;
-      this.#timer = setTimeout(() => this.start(), pauseFor(this.#pooler.config)).unref();
+      this.#timer = setTimeout(() => this.start(), housekeepingPauseOf(this.#pooler.config)).unref();
     });
   }
 
@@ -63,7 +60,9 @@ export class Housekeeping {
       pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
       const waitedMs = now - (waits.get(pool) ?? now);
       // As with PgBouncer, connections of the reserve stay open until they are idle for too long.
-      setReserve(pool, waitedMs, pooling.reservePoolTimeout, pooler.isPgBouncer);
+      const { reservePoolTimeout } = pooling;
+      const limit = limitWithReserve(pool, pool.limits, reservePoolTimeout, waitedMs, pooler.isPgBouncer);
+      if (limit !== pool.limit) pool.setLimit(limit);
       pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);
       pooler.pools.forgetIfUnused(entry, inUse.has(pool), poolKeptFor(pooler.config, pool.database));
       // Before the next entry is taken, since entries go meanwhile.
@@ -89,40 +88,4 @@ export class Housekeeping {
         endLogin(pending, timeouts.queryWait(queryTimeout));
     }
   }
-}
-
-/** Opens the reserve while a client waits for long, and until the pool is back at its size. */
-function setReserve(pool: BackendPool, waitedMs: number, afterMs: number, keepsOpen: boolean): void {
-  const { poolSize, reservePoolSize } = pool.limits;
-  if (reservePoolSize === 0 || afterMs === 0) {
-    if (pool.limit !== poolSize) pool.setLimit(poolSize);
-    return;
-  }
-  const { inUse, live, waiting } = pool.stats();
-  if (waitedMs >= afterMs) pool.setLimit(poolSize + reservePoolSize);
-  else if (pool.limit > poolSize && waiting === 0 && (keepsOpen ? live : inUse) <= poolSize)
-    pool.setLimit(poolSize);
-}
-
-/** Short timeouts need a shorter interval. */
-function pauseFor(config: PoolerConfig): number {
-  const { timeouts, users, pooling } = config;
-  const longestPauseMs = housekeepingIntervalOf(config);
-  const limits = [
-    timeouts.queryWaitNotify,
-    timeouts.queryTimeout,
-    timeouts.transactionTimeout,
-    timeouts.idleTransactionTimeout,
-    timeouts.clientIdleTimeout,
-    timeouts.clientWriteTimeout,
-    pooling.reservePoolTimeout,
-    ...[...users.values()].flatMap((user) => [
-      user.queryTimeout,
-      user.transactionTimeout,
-      user.idleTransactionTimeout,
-      user.clientIdleTimeout,
-    ]),
-  ].filter((limit): limit is number => limit !== undefined && limit > 0);
-  const shortest = Math.min(...limits, longestPauseMs * exactness);
-  return Math.max(shortestPauseMs, Math.min(longestPauseMs, shortest / exactness));
 }

@@ -1,6 +1,6 @@
 /** Counters of a pool since it was made, for the console and for metrics. Times are milliseconds. */
 import { TimeHistogram } from '../../observe/time-histogram.js';
-import { type MemoryLimit, memoryLimits } from '../config/memory-options.js';
+import { type MemoryLimit, memoryLimits } from '../config/memory-limits.js';
 
 /** Limit of SQLSTATE classes per pool. There are few; a server that sends more invents them. */
 const mostClasses = 100;

@@ -31,6 +31,11 @@ export function jainIndex(shares: readonly Share[]): number {
   return (sum * sum) / (asking.length * squares);
 }
 
+/** Jain's index of the connection time of tenants. */
+export function jainOf(tenants: readonly { readonly askedMs: number; readonly givenMs: number }[]): number {
+  return jainIndex(tenants.map(({ askedMs, givenMs }) => ({ asked: askedMs, given: givenMs })));
+}
+
 /** Divides `total` so that no tenant has more than it asked for, and those who have less than that have the same. */
 export function maxMinShares(asked: readonly number[], total: number): number[] {
   const order = asked.map((_, index) => index).sort((a, b) => (asked[a] as number) - (asked[b] as number));

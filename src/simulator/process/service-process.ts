@@ -10,11 +10,12 @@ import { type PoolPolicy, readPolicy } from '../../core/pool-policy.js';
 import type { AlarmFactory } from '../../kernel/clock.js';
 import { OptionReader } from '../../kernel/option-reader.js';
 import type { Random } from '../../kernel/random.js';
+import { limitWithReserve } from '../../pooler/config/reserve.js';
 import type { Laws } from '../laws.js';
 import type { Budget } from '../leases/budget.js';
 import type { LeaseKeeper, ProcessLeases } from '../leases/process-leases.js';
 import type { SlidingWindow } from '../measures/sliding-window.js';
-import type { ServicePlan } from '../scenario/scenario.js';
+import type { ReservePlan, ServicePlan } from '../scenario/scenario.js';
 import type { DialTrouble } from '../server/dial-trouble.js';
 import type { Server } from '../server/server.js';
 import type { Session } from '../server/session.js';
@@ -67,6 +68,10 @@ export class ServiceProcess {
   disownedSessions = 0;
   readonly #surroundings: Surroundings;
   readonly #network: Random;
+  readonly #reserve: ReservePlan | undefined;
+  readonly #size: number;
+  /** Connections above the limit since it was lowered. */
+  #excess = 0;
   readonly clock: ServiceClock;
   readonly alarmFactory: AlarmFactory;
   #alarm: ServiceAlarm | undefined;
@@ -87,8 +92,11 @@ export class ServiceProcess {
     this.dialer = new ProcessDialer(this, timeline, server, network, trouble, laws);
     this.leases = coordinator ? coordinator.clientFor(this, network) : budget?.join(this);
     this.limiter = parts.makeLimiter(this, network);
+    const policy = policyOf(plan, this.limiter, this.leases);
+    this.#reserve = plan.reserve;
+    this.#size = policy.max;
     const poolParts: PoolParts<Session> = {
-      policy: policyOf(plan, this.limiter, this.leases),
+      policy,
       dialer: this.dialer,
       clock: this.clock,
       alarm: (ring) => {
@@ -122,6 +130,31 @@ export class ServiceProcess {
 
   start(): void {
     this.deliver(() => this.pool.start());
+    if (this.#reserve !== undefined) this.#watchReserve(this.#reserve);
+  }
+
+  /** As the pooler's housekeeping does. */
+  #watchReserve(reserve: ReservePlan): void {
+    this.later(reserve.everyMs, () => {
+      if (this.#state !== 'running') return;
+      const { pool } = this;
+      const sizes = { poolSize: this.#size, reservePoolSize: reserve.size };
+      const limit = limitWithReserve(pool, sizes, reserve.afterMs, pool.stats().longestWaitMs);
+      if (limit !== pool.limit) this.#resize(limit);
+      this.#watchReserve(reserve);
+    });
+  }
+
+  #resize(limit: number): void {
+    this.pool.resize(limit);
+    this.#excess = Number.POSITIVE_INFINITY;
+  }
+
+  excess(): number {
+    if (this.#excess === 0) return 0;
+    const { pending, live, closing, limit } = this.pool.counts();
+    this.#excess = Math.min(this.#excess, Math.max(0, pending + live + closing - limit));
+    return this.#excess;
   }
 
   /** Runs an action in this process: now, after its pause, or never if the process has ended. */

@@ -62,7 +62,12 @@ export class Service {
     return this.#ended.reduce((sum, { leases }) => sum + (leases?.outstanding ?? 0), 0);
   }
 
-  /** how many connections it wants to have, those in use included, whatever its callers do. */
+  /** How many connections it may ever have. */
+  get limit(): number {
+    return this.policy.max + (this.plan.reserve?.size ?? 0);
+  }
+
+  /** How many connections it wants to have, those in use included, whatever its callers do. */
   get wanted(): number {
     const { max, minIdle, warmup, keeper } = this.policy;
     return Math.min(max, Math.max(minIdle, warmup?.target ?? 0, keeper?.target ?? 0));

@@ -16,7 +16,7 @@ h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2r
 p.about { white-space: pre-wrap; max-width: 60rem; }
 table { border-collapse: collapse; } .scroll { overflow-x: auto; max-height: 30rem; }
 th, td { text-align: left; padding: .2rem 1rem .2rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
-th { font-weight: 600; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
+th { font-weight: 600; } .number { text-align: right; font-variant-numeric: tabular-nums; }
 figure { margin: .5rem 0 0; min-width: 0; } figcaption { font-weight: 600; }
 #charts { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem 1.5rem; } figure.main, figure.wide { grid-column: 1 / -1; }
 .plots { display: grid; gap: 1rem; } .runs-2 { grid-template-columns: 1fr 1fr; }
@@ -37,5 +37,7 @@ button[aria-pressed=false] { text-decoration: line-through; opacity: .7; }
 .idle { visibility: hidden; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); } .c4 { color: var(--c4); }
 .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); } .c8 { color: var(--c8); } .c9 { color: var(--c9); }
-@media (max-width: 50rem) { .runs-2, #charts { grid-template-columns: 1fr; } }
+@media (max-width: 50rem) { body { padding: 1rem; } .runs-2, #charts { grid-template-columns: 1fr; } .scroll { max-height: none; }
+  .tools .quiet { display: none; } th, td { padding-right: .6rem; overflow-wrap: anywhere; } th, .number { white-space: nowrap; overflow-wrap: normal; }
+  tr > :first-child { overflow-wrap: normal; } }
 `;

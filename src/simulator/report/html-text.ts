@@ -7,9 +7,11 @@ export function table(
   rows: readonly (readonly string[])[],
   numbersFrom = 99,
 ): string {
-  const head = titles.some((title) => title !== '')
-    ? `<thead><tr>${titles.map((title) => (title === '' ? '<td></td>' : `<th>${escapeHtml(title)}</th>`)).join('')}</tr></thead>`
-    : '';
+  const heads = titles.map((title, column) => {
+    if (title === '') return '<td></td>';
+    return `<th${column >= numbersFrom ? ' class="number"' : ''}>${escapeHtml(title)}</th>`;
+  });
+  const head = titles.some((title) => title !== '') ? `<thead><tr>${heads.join('')}</tr></thead>` : '';
   const body = rows.map((cells) => {
     const written = cells.map((cell, column) => {
       const look = cell === 'FAILED' ? ' class="bad"' : column >= numbersFrom ? ' class="number"' : '';

@@ -10,6 +10,7 @@ import { digest, embedJson, escapeHtml, table } from './html-text.js';
 import type { PageChart, PageData, PageRun } from './page-data.js';
 import { pageScript } from './page-script.js';
 import type { SimulationRun } from './run.js';
+import { bandColumns, bandRows, type SeedReport } from './seed-bands.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
 import { shareCharts } from './tenant-shares.js';
 
@@ -76,7 +77,7 @@ function verdict(run: SimulationRun): string[] {
   const services = `${count(scenario.services.length)} services`;
   return [
     `<h1>${escapeHtml(result.scenario)}: ${word}</h1>`,
-    `<p class="quiet">seed ${result.seed}, ${services}, ${time(result.durationMs)} simulated, ${count(result.events)} events</p>`,
+    `<p class="quiet">seed ${result.seed}${rankOf(run)}, ${services}, ${time(result.durationMs)} simulated, ${count(result.events)} events</p>`,
     ...list(findingsOf(run)),
     scenario.description === ''
       ? ''
@@ -84,20 +85,37 @@ function verdict(run: SimulationRun): string[] {
   ];
 }
 
+function rankOf({ seeds }: SimulationRun): string {
+  if (seeds === undefined) return '';
+  const failed = seeds.failed.length === 0 ? 'none' : count(seeds.failed.length);
+  return `, the worst of ${count(seeds.to - seeds.from + 1)}, of which ${failed} failed`;
+}
+
 function list(sentences: readonly string[]): string[] {
   if (sentences.length === 0) return [];
   return ['<ul class="findings">', ...sentences.map((each) => `<li>${escapeHtml(each)}</li>`), '</ul>'];
 }
 
-function overview({ result }: SimulationRun, isCompared: boolean): string[] {
+function overview({ result, seeds }: SimulationRun, isCompared: boolean): string[] {
   const of = isCompared ? ` of ${escapeHtml(result.scenario)}` : '';
   return [
+    ...(seeds === undefined ? [] : overSeeds(seeds)),
     ...(isCompared ? [] : ['<h2>In numbers</h2>', table(['', ''], summaryOf(result))]),
     `<h2>Assertions${of}</h2>`,
     assertions(result),
     `<h2>Laws${of}</h2>`,
     laws(result),
     ...(result.faults.length === 0 ? [] : [`<h2>Faults${of}</h2>`, faults(result)]),
+  ];
+}
+
+function overSeeds({ from, to, failed, bands }: SeedReport): string[] {
+  const runs = to - from + 1;
+  const failures = failed.length === 0 ? 'None' : count(failed.length);
+  return [
+    `<h2>Over ${count(runs)} seeds</h2>`,
+    `<p>${failures} of the runs with the seeds ${from} to ${to} failed. The rest of this page is the worst of them.</p>`,
+    table(bandColumns, bandRows(bands), 1),
   ];
 }
 

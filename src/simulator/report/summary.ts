@@ -1,6 +1,6 @@
 /** A run in a few rows of words and numbers, for every report that is read by people. */
 import { refillCauses } from '../../core/reasons.js';
-import { count, percent, short, time } from '../format.js';
+import { count, jainText, percent, short, time } from '../format.js';
 import type { FaultRecord, SimulationResult } from '../result.js';
 import { occurring } from './charts.js';
 
@@ -18,6 +18,7 @@ export function summaryOf(result: SimulationResult): Row[] {
     ...budgetRows(result),
     ['all services full after', converged(result)],
     ...waitRows(result),
+    ...jainRows(result),
     ['nothing ready', `${count(samples.emptyEvents.at(-1) ?? 0)} times`],
     ['discarded', discards(result)],
     ['not opened', refillFailures(result)],
@@ -65,6 +66,10 @@ function waitRows({ waits, ends }: SimulationResult): Row[] {
     ...keptAway,
     ['waits', `p50 ${time(p50)}, p90 ${time(p90)}, p99 ${time(p99)}, max ${time(max)}`],
   ];
+}
+
+function jainRows({ jain }: SimulationResult): Row[] {
+  return jain === undefined ? [] : [['Jain index', jainText(jain)]];
 }
 
 function discards({ samples }: SimulationResult): string {

@@ -8,6 +8,7 @@ import { engineOptionsOf, userNames } from '../../pg/engine-options.js';
 import type { PoolOptions } from '../../pg/pool-options.js';
 import { isKnownOption, nearestOption } from '../../pg/unknown-options.js';
 import { type ProductBucket, poolerPool } from './pooler-product.js';
+import type { ReservePlan } from './scenario.js';
 import { isMapping, type Mapping } from './scenario-reader-fields.js';
 
 export const poolKinds = ['engine', 'Pool', 'DsqlPool', 'serve'] as const;
@@ -22,14 +23,21 @@ export interface EnginePool {
   readonly options: PolicyOptions;
   /** The product's names for the engine's options, where they differ. */
   readonly names: Readonly<Record<string, string>>;
-  /** The rate limit that the product has by default; undefined: none. */
+  /** The rate limit that the product has by itself; undefined: none. */
   readonly limiter?: ProductBucket | undefined;
+  readonly reserve?: ReservePlan | undefined;
 }
 
 // The engine's own options have no other names, not even `__proto__`.
 const sameNames = Object.freeze(Object.create(null) as Record<string, string>);
 
-export function enginePool(kind: PoolKind, given: Mapping, report: ReportOption): EnginePool {
+/** `isShared`: the services of the scenario are the users of one budget. */
+export function enginePool(
+  kind: PoolKind,
+  given: Mapping,
+  report: ReportOption,
+  isShared: boolean,
+): EnginePool {
   switch (kind) {
     case 'engine':
       return { options: given, names: sameNames };
@@ -40,7 +48,7 @@ export function enginePool(kind: PoolKind, given: Mapping, report: ReportOption)
       refuseUnknown(given, dsqlOnlyOptions, report);
       return dsqlPool(given, report);
     case 'serve':
-      return poolerPool(given, report);
+      return poolerPool(given, report, isShared);
   }
 }
 

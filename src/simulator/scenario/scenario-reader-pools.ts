@@ -11,6 +11,7 @@ export interface ReadPool {
   /** The engine's own, also where the pool is a product's. */
   readonly options: PolicyOptions;
   readonly limiter: EnginePool['limiter'];
+  readonly reserve: EnginePool['reserve'];
   readonly policy: PoolPolicy | undefined;
 }
 
@@ -24,9 +25,12 @@ export class PoolReader {
 
   readonly #kind: PoolKind;
 
-  /** `kind`: of the pools that the defaults are for. */
-  constructor(defaults: unknown, kind: PoolKind, problems: Problems) {
+  readonly #isShared: boolean;
+
+  /** `kind`: of the pools that the defaults are for. `isShared`: all pools have one budget. */
+  constructor(defaults: unknown, kind: PoolKind, isShared: boolean, problems: Problems) {
     this.#kind = kind;
+    this.#isShared = isShared;
     this.#problems = problems;
     this.#defaults = this.#mapping(defaults, defaultsPath);
   }
@@ -48,8 +52,9 @@ export class PoolReader {
       if (name in options) report(name, `is made by the simulator: see ${instead}`);
       delete options[name];
     }
-    const pool = enginePool(kind, options, report);
-    return { options: pool.options, limiter: pool.limiter, policy: check(pool, report) };
+    const pool = enginePool(kind, options, report, this.#isShared);
+    const { limiter, reserve } = pool;
+    return { options: pool.options, limiter, reserve, policy: check(pool, report) };
   }
 
   /** Call after the last pool was read. */

@@ -14,7 +14,7 @@ export function readServices(
 ): ServicePlan[] {
   const defaults = scenario.group('defaults', 'defaults');
   const usualKind = defaults?.oneOf('kind', poolKinds) ?? 'engine';
-  const pools = new PoolReader(defaults?.raw('pool'), usualKind, scenario.problems);
+  const pools = new PoolReader(defaults?.raw('pool'), usualKind, scenario.has('budget'), scenario.problems);
   const kinds = scenario.groups('services', 'service', scenarioBounds.services);
   if (kinds.length === 0)
     scenario.problem('services', 'is missing: a list with at least one service, such as - name: history');
@@ -30,7 +30,7 @@ export function readServices(
     const parts = fields.has('workload') ? own : (defaults?.groups('workload', 'workload', most) ?? []);
     const workload = readWorkload(parts, name, durationMs);
     const made = multiply(fields, name, pool, workload, durationMs, scenario.has('budget'));
-    totals.connections += made.length * (pool.policy?.max ?? 0);
+    totals.connections += made.length * ((pool.policy?.max ?? 0) + (pool.reserve?.size ?? 0));
     totals.callers += made.length * expectedCallers(workload);
     // Services beyond the bound are reported, not made.
     if (services.length + made.length <= scenarioBounds.services) services.push(...made);
@@ -80,6 +80,7 @@ function multiply(
     startDelayMs: startDelay + startDelayStep * index,
     pool: pool.options,
     ...(pool.limiter && { limiter: pool.limiter }),
+    ...(pool.reserve && { reserve: pool.reserve }),
     workload: areUsers ? asTenant(workload, name, own) : workload,
     clockSkewMs: clockSkew + clockSkewStep * index,
     clockDrift,

@@ -105,12 +105,23 @@ export interface ServicePlan {
   readonly pool: PolicyOptions;
   /** The rate limiter that its pool has by default; the scenario's stands in for it. */
   readonly limiter?: Pick<LimiterPlan, 'perSecond' | 'burst'> | undefined;
+  /** Connections on top of the pool's size while a caller waits for long. */
+  readonly reserve?: ReservePlan | undefined;
   readonly workload: WorkloadPlan | undefined;
   /** Added to this service's clock; its clock runs faster by `drift` (0.01: one percent). */
   readonly clockSkewMs: number;
   readonly clockDrift: number;
   /** Twice the weight is twice the share of the budget. Default 1. */
   readonly weight?: number | undefined;
+}
+
+/** The reserve of a pooler's pool. */
+export interface ReservePlan {
+  readonly size: number;
+  /** How long a caller waits until it opens. */
+  readonly afterMs: number;
+  /** How often the pooler looks after it. */
+  readonly everyMs: number;
 }
 
 /** The callers of a service, of one kind or several. */

@@ -1,6 +1,7 @@
 /** Compares the assertions of a scenario with what happened. */
 import { formatDuration } from '../../kernel/duration.js';
-import { jainIndex } from '../measures/fairness.js';
+import { jainText } from '../format.js';
+import { jainOf } from '../measures/fairness.js';
 import { toMicroseconds, type WaitHistogram } from '../measures/wait-histogram.js';
 import type { TenantTally } from '../measures/work-tally.js';
 import type { Service } from '../process/service.js';
@@ -128,12 +129,12 @@ function judgeWait(percentile: number, maxMs: number, { waits }: Evidence): Asse
 }
 
 function judgeFairness(min: number, { tenants }: Evidence): AssertionOutcome {
-  const index = jainIndex(tenants.map(({ askedMs, givenMs }) => ({ asked: askedMs, given: givenMs })));
+  const index = jainOf(tenants);
   return {
     name: 'assertFairness jain',
     passed: index >= min,
     expected: `at least ${min}`,
-    actual: String(Math.floor(index * 10_000 + 1e-6) / 10_000),
+    actual: jainText(index),
   };
 }
 

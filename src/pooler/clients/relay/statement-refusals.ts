@@ -1,7 +1,7 @@
 /** Refuses requests of one client for its statements. */
 import type { ErrorFields } from '../../../wire/error-fields.js';
 import { SqlState } from '../../../wire/sql-states.js';
-import type { MemoryLimit } from '../../config/memory-options.js';
+import type { MemoryLimit } from '../../config/memory-limits.js';
 import { alsoAs } from '../../own-error.js';
 import type { Backend } from '../../servers/backend.js';
 import { ownErrorReasonOf } from '../failure-words.js';
