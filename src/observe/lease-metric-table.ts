@@ -64,7 +64,7 @@ export const leaseMetricTable = {
   headgate_lease_reclaimed_total: {
     type: 'counter',
     unit: '{lease}',
-    help: 'Slots taken back from instances that are gone.',
+    help: 'Slots taken back from instances that have ended.',
     normal: 'Does not grow.',
     bad: 'Grows: instances end without giving back.',
     action: 'Look for crashes, or for a stop that is too short.',

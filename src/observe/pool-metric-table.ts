@@ -40,7 +40,7 @@ export const poolMetricTable = {
   headgate_pool_low_watermark: {
     type: 'gauge',
     unit: '{connection}',
-    help: 'Connections without which a reservoir is of no use.',
+    help: 'Ready connections below which a reservoir counts as low.',
     normal: 'What is configured.',
   },
   headgate_pool_filled: {
@@ -82,7 +82,7 @@ export const poolMetricTable = {
     words: poolStates,
     help: '1 for the state that the pool is in, and 0 for the others.',
     normal: 'open is 1.',
-    bad: 'paused is 1, and nobody paused it on purpose.',
+    bad: 'paused is 1, and it was not paused on purpose.',
     action: 'pool.resume().',
   },
   headgate_pool_breaker: {
@@ -158,7 +158,7 @@ export const poolMetricTable = {
   headgate_pool_closed_total: {
     type: 'counter',
     unit: '{connection}',
-    help: 'Connections that are gone.',
+    help: 'Connections that have been closed.',
     normal: 'As opened_total.',
   },
   headgate_pool_discards_total: {

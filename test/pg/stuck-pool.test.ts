@@ -153,7 +153,7 @@ test('end() that waits for a client says for which', async () => {
   const ended = pool.end();
   const { message } = await nextWarning();
   expect(message).toMatch(
-    /^Pool orders: end\(\) has waited for \d+ms for 1 connection that nobody has released/,
+    /^Pool orders: end\(\) has waited for \d+ms for 1 connection still in use/,
   );
   expect(message).toContain('connection 1 (idle): in use for');
   client.release();

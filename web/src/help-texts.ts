@@ -11,28 +11,28 @@ export const helpTexts = {
   budget: {
     what: 'Server connections that may be open at once, and who holds them. The line at the top is the hard cap, the dashed line is what all need together.',
     normal: 'Held stays below the cap, or touches it for a while; exceeded is 0.',
-    bad: 'Demand is far above the cap for minutes. Exceeded above 0 is a mistake in Headgate.',
+    bad: 'Demand is far above the cap for minutes. Exceeded above 0 is a defect in Headgate.',
     action:
       'Shorten transactions of the user that needs most, change weights, or raise the limit if the server can take it.',
   },
   figures: {
     what: 'Numbers of the last 10 seconds, with the last 5 minutes as a line.',
-    normal: 'Latency and waits are flat; nobody waits for longer than a transaction takes.',
+    normal: 'Latency and waits are flat; no caller waits for longer than a transaction takes.',
     bad: 'Wait p99 rises while query p99 is flat: too few connections. Both rise: the database is slow.',
     action: 'Look at what binds, in the sentence above.',
   },
   shares: {
     what: 'What fairness gives each user of the budget (share), what it holds, and what it needs (demand). Shares follow weights.',
     normal: 'Users hold what they need, up to their share; more, where others do not need theirs.',
-    bad: 'A user holds less than min(demand, share) for long: then somebody does not give back.',
+    bad: 'A user holds less than min(demand, share) for long: another user keeps its connections.',
     action: 'Look for pinned sessions and long transactions of those above their share.',
   },
   pools: {
     what: 'The busiest pools, one for each user and database: clients by state, waits and query times of the last 10 seconds.',
     normal: 'Wait p99 is below a few milliseconds.',
-    bad: 'Waits in the seconds, or clients that wait while connections are idle.',
+    bad: 'Waits of seconds, or clients that wait while connections are idle.',
     action:
-      'The word under the name says what the pool lacks. Pause, reconnect or kill here if you are operator.',
+      'The word under the name says what the pool lacks. Pause, reconnect or kill here if you are an operator.',
   },
   rebalances: {
     what: 'Each time that a share changed: who gained, who lost, and why.',
@@ -43,7 +43,7 @@ export const helpTexts = {
   pins: {
     what: 'Clients that keep their server connection beyond a transaction, because something in their session can not move.',
     normal: 'None, or a few with LISTEN or advisory locks.',
-    bad: 'As many as the pool is large: everybody else waits.',
+    bad: 'As many as the pool is large: all other clients wait.',
     action:
       'Find the statement that the reason names. Use transaction-level locks, or a pool of its own for it.',
   },
@@ -98,7 +98,7 @@ export const helpTexts = {
   audit: {
     what: 'Logins and actions on this page, also those that were refused.',
     normal: 'What you and your colleagues did.',
-    bad: 'Wrong logins that nobody of you made.',
+    bad: 'Failed logins that are not yours.',
     action: 'Change the password, and serve the page on the loopback only.',
   },
 } satisfies Readonly<Record<string, Help>>;

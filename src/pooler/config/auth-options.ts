@@ -50,7 +50,8 @@ export const authOptions = {
   }),
   user: option(text, undefined, {
     name: 'auth_user',
-    meaning: 'asks the server for the secrets of users that are in no file; its own is in the file',
+    meaning:
+      'asks the server for the secrets of users that are not in the file; its own secret is in the file',
     reload: 'new-clients',
     pgbouncer: {},
   }),
@@ -66,7 +67,7 @@ export const authOptions = {
   ),
   dbname: option(text, undefined, {
     name: 'auth_dbname',
-    meaning: 'the database in which it asks: one of those configured here, or one that * stands for',
+    meaning: 'the database in which it asks: a configured one, or one that matches *',
     reload: 'new-clients',
     pgbouncer: {},
     defaultText: "the client's",
@@ -156,7 +157,7 @@ export const adminOptions = {
   pidFile: option(path, undefined, {
     name: 'pidfile',
     meaning:
-      'file for the number of the process, for as long as it runs; there is no start while a process lives whose number is in it, or over anything else than a number',
+      'file for the process id while the pooler runs; the pooler does not start if the process in the file is alive, or if the file holds anything but a process id',
     reload: 'restart',
     whyRestart: 'it is written at the start',
     pgbouncer: {},

@@ -75,7 +75,7 @@ export const fleetOptions = {
   }),
   grace: option(duration(undefined), 30_000, {
     name: 'fleet_grace',
-    meaning: 'so long after its end a lease is left alone, for its owner to close what it has',
+    meaning: 'how long an expired lease is left alone, so that its owner can close its connections',
     ...joined,
   }),
   block: option(integer({ min: 1, max: 100_000 }), 20, {
@@ -105,7 +105,7 @@ export const fleetOptions = {
   }),
   maxWait: option(duration(undefined), 30_000, {
     name: 'fleet_max_wait',
-    meaning: 'nobody gets into a line for permits that is longer',
+    meaning: 'how long a request may wait for a permit; one that would wait longer is refused',
     ...joined,
   }),
   localRate: option(integer({ min: 0, max: 1_000_000, zero: 'none' }), 0, {

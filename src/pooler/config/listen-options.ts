@@ -16,7 +16,7 @@ export const listenOptions = {
     ...boundAtStart,
     pgbouncer: {
       difference:
-        'one that is in use is no start at all, and neither is one that this machine does not have, if there is no other; PgBouncer goes on with what is left',
+        'the pooler does not start if one is in use, or if this machine has none of them; PgBouncer goes on with what is left',
       differsFor: () => false,
       otherDefault: { ini: '', why: 'a client on this machine can connect without a configuration' },
     },

@@ -198,7 +198,7 @@ export const poolMetricTable = {
   headgate_pooler_wait_timeouts_total: {
     type: 'counter',
     unit: '{client}',
-    help: 'Clients that waited for a server in vain.',
+    help: 'Clients that stopped waiting for a server without getting one.',
     normal: 'Does not grow.',
     bad: 'Grows.',
     action: 'Raise pool_size, shorten transactions, or raise query_wait_timeout.',
@@ -332,7 +332,7 @@ export const poolMetricTable = {
   headgate_pooler_wait_seconds: {
     type: 'histogram',
     unit: 's',
-    help: 'How long clients waited that had to wait for a server, also in vain.',
+    help: 'Waiting times of clients that had to wait for a server, including those that gave up.',
     normal: 'p99 of some milliseconds.',
     bad: 'p99 rises while query_seconds is flat: too few connections.',
     action: 'Raise pool_size, or shorten transactions.',

@@ -115,7 +115,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     for: '10m',
     expr: 'headgate_pooler_state{state="paused"} == 1',
     summary: 'The pooler is paused',
-    description: '{{ $labels.instance }} serves nobody until RESUME is said on its console.',
+    description: '{{ $labels.instance }} serves no client until RESUME is issued on its console.',
   },
 ];
 

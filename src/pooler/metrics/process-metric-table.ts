@@ -25,7 +25,7 @@ export const processMetricTable = {
     across: 'max',
     help: '1 for the state that the pooler is in, and 0 for the others.',
     normal: 'active is 1.',
-    bad: 'paused is 1, and nobody is at work on the pooler.',
+    bad: 'paused is 1 outside of maintenance.',
     action: 'RESUME on the console.',
   },
   headgate_pooler_start_time_seconds: {
