@@ -163,7 +163,7 @@ export const variables = {
     kind: 'text',
     default: 'hold',
     meaning:
-      'what becomes of connections whose lease is over because the table does not answer: `hold`, `localShare` or `shed`',
+      'what happens to connections whose lease has expired because the table does not answer: `hold`, `localShare` or `shed`',
   },
   localShare: {
     name: 'DSQL_DISTRIBUTED_LOCAL_SHARE',

@@ -69,7 +69,7 @@ export const fleetOptions = {
   }),
   renewEvery: override(duration(undefined), {
     name: 'fleet_renew_every',
-    meaning: 'how often it is renewed',
+    meaning: 'how often a lease is renewed',
     ...joined,
     defaultText: 'half of leaseFor',
   }),
@@ -85,12 +85,12 @@ export const fleetOptions = {
   }),
   onCoordinatorLoss: option(oneOf(...lossPolicies), 'hold', {
     name: 'fleet_on_coordinator_loss',
-    meaning: 'what becomes of connections whose lease is over because the table does not answer',
+    meaning: 'what happens to connections whose lease has expired because the table does not answer',
     ...joined,
   }),
   localShare: override(integer({ min: 0, max: 10_000_000 }), {
     name: 'fleet_local_share',
-    meaning: 'connections to each server meanwhile, with localShare',
+    meaning: 'connections to each server while the table does not answer, with localShare',
     ...joined,
   }),
   timeout: option(duration(undefined), 5_000, {

@@ -18,7 +18,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     expr: 'rate(headgate_pooler_wait_timeouts_total[5m]) > 0',
     summary: 'Clients of the pooler get no server',
     description:
-      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} wait in vain (query_wait_timeout).',
+      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} time out waiting for a server (query_wait_timeout).',
   },
   {
     alert: 'HeadgatePoolerSaturated',
