@@ -77,7 +77,7 @@ export const poolerRatios: readonly RecordedQuery[] = [
   {
     record: 'instance:headgate_pooler_client_use:ratio',
     expr: 'headgate_pooler_connected_clients / headgate_pooler_client_limit',
-    help: 'How many of the clients that the pooler lets in are connected.',
+    help: 'Connected clients, as a part of those that the pooler accepts.',
     normal: 'Below 0.8.',
     bad: 'Above 0.9 for 5 minutes.',
     action: 'Raise max_client_conn, or find the program that opens so many.',

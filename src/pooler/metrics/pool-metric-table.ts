@@ -234,7 +234,7 @@ export const poolMetricTable = {
   headgate_pooler_session_checks_total: {
     type: 'counter',
     unit: '{question}',
-    help: 'Questions to servers what a client has left in the session.',
+    help: 'Checks with servers for what a client has left in the session.',
     normal: 'Grows slowly.',
   },
   headgate_pooler_session_pins_total: {

@@ -63,7 +63,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     expr: 'rate(headgate_pooler_own_errors_total{reason="server_lost"}[5m]) > 0',
     summary: 'Servers close connections in use',
     description:
-      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} lose their server in the middle of something.',
+      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} lose their server in a query or a transaction.',
   },
   {
     alert: 'HeadgatePoolerManyPinned',

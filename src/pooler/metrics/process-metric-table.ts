@@ -40,7 +40,7 @@ export const processMetricTable = {
   headgate_pooler_connected_clients: {
     type: 'gauge',
     unit: '{client}',
-    help: 'Clients that are let in, those of the console aside.',
+    help: 'Clients that are logged in, except those of the console.',
     normal: 'Below client_limit.',
     bad: 'Above 90 % of client_limit.',
     action: 'Raise max_client_conn, or find the program that opens so many.',
@@ -77,7 +77,7 @@ export const processMetricTable = {
   headgate_pooler_logins_total: {
     type: 'counter',
     unit: '{client}',
-    help: 'Clients that were let in.',
+    help: 'Clients that have logged in.',
     normal: 'Follows the load.',
     bad: 'Grows as fast as queries_total: clients connect for each query.',
     action: 'Keep connections in the clients.',
