@@ -22,8 +22,8 @@ export const poolMetricTable = {
   headgate_pool_limit: {
     type: 'gauge',
     unit: '{connection}',
-    help: 'What the connections together never exceed.',
-    normal: 'What is configured.',
+    help: 'Limit that all connections together never exceed.',
+    normal: 'The configured value.',
   },
   headgate_pool_peak: {
     type: 'gauge',
@@ -35,13 +35,13 @@ export const poolMetricTable = {
     type: 'gauge',
     unit: '{connection}',
     help: 'Connections to keep ready, as far as the limit leaves room.',
-    normal: 'What is configured.',
+    normal: 'The configured value.',
   },
   headgate_pool_low_watermark: {
     type: 'gauge',
     unit: '{connection}',
     help: 'Ready connections below which a reservoir counts as low.',
-    normal: 'What is configured.',
+    normal: 'The configured value.',
   },
   headgate_pool_filled: {
     type: 'gauge',

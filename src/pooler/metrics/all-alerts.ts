@@ -93,7 +93,7 @@ export const poolerRatios: readonly RecordedQuery[] = [
   {
     record: 'budget_user:headgate_pooler_user_demand:ratio',
     expr: 'headgate_pooler_user_demand / headgate_pooler_user_share',
-    help: 'What a user needs, in parts of its share of a budget.',
+    help: 'Demand of a user, as a part of its share of a budget.',
     normal: 'At most 1.',
     bad: 'Above 1 for minutes, for many users.',
     action: "Raise the budget, shorten this user's transactions, or raise its weight.",
