@@ -105,7 +105,7 @@ export const fleetOptions = {
   }),
   maxWait: option(duration(undefined), 30_000, {
     name: 'fleet_max_wait',
-    meaning: 'how long a request may wait for a permit; one that would wait longer is refused',
+    meaning: 'the longest queue for permits that an instance joins; while it is longer, the instance asks again later',
     ...joined,
   }),
   localRate: option(integer({ min: 0, max: 1_000_000, zero: 'none' }), 0, {
