@@ -323,8 +323,8 @@ async function messagesOf(load) {
     });
   /** @param {string} name */
   const parse = (name) => bytes((writer) => write.writeParse(writer, { name, text: `${text}$1;` }));
-  const runAnswer = Buffer.concat([fixed.bindComplete, queryAnswer]);
-  const turnAnswer = Buffer.concat([fixed.parseComplete, runAnswer]);
+  const bindAnswer = Buffer.concat([fixed.bindComplete, queryAnswer]);
+  const parseAnswer = Buffer.concat([fixed.parseComplete, bindAnswer]);
   /** @param {string} text */
   const query = (text) => bytes((writer) => write.writeQuery(writer, text));
   const others = Array.from({ length: manyTexts }, (_, number) =>
@@ -339,9 +339,9 @@ async function messagesOf(load) {
   return {
     simple: exchange([query(`${text}314159;`)], queryAnswer),
     'many texts': exchange(others, queryAnswer),
-    extended: exchange([Buffer.concat([parse(''), run('')])], turnAnswer),
+    extended: exchange([Buffer.concat([parse(''), run('')])], parseAnswer),
     prepare: exchange([Buffer.concat([parse('P_0'), fixed.sync])], queryAnswer),
-    prepared: exchange([run('P_0')], runAnswer),
+    prepared: exchange([run('P_0')], bindAnswer),
     /** By what was asked. */
     answers: {
       [Asked.query]: queryAnswer,
@@ -353,8 +353,8 @@ async function messagesOf(load) {
       [Asked.describePortal]: description,
       [Asked.execute]: result,
       [Asked.sync]: fixed.readyIdle,
-      [Asked.wholeTurn]: turnAnswer,
-      [Asked.wholeRun]: runAnswer,
+      [Asked.parseBatch]: parseAnswer,
+      [Asked.bindBatch]: bindAnswer,
     },
   };
 }

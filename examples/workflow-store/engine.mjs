@@ -42,7 +42,7 @@ export class Shards {
     await Promise.allSettled(this.#takeoversUnderWay);
   }
 
-  /** Does it as the owner of the shard; whoever has lost the shard hands it to the next owner. */
+  /** Does it as the owner of the shard; a process that has lost the shard hands it to the next owner. */
   async write(shardId, run) {
     for (let hops = 0; ; hops++) {
       const shard = this.#shards[shardId];

@@ -4,7 +4,7 @@ import { schema } from './schema.mjs';
 const runKey = 'shard_id = $1 AND namespace_id = $2 AND workflow_id = $3 AND run_id = $4';
 
 const statements = {
-  // Conflicts with the FOR UPDATE of a new owner, and with nobody else's FOR KEY SHARE.
+  // Conflicts with the FOR UPDATE of a new owner, and with no other FOR KEY SHARE.
   fence: `SELECT range_id FROM ${schema}.shards WHERE shard_id = $1 FOR KEY SHARE`,
   lockShard: `SELECT range_id FROM ${schema}.shards WHERE shard_id = $1 FOR UPDATE`,
   shardOwner: `SELECT owner FROM ${schema}.shards WHERE shard_id = $1`,

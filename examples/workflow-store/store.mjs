@@ -25,12 +25,12 @@ export class WorkflowStore {
     return this.#queues;
   }
 
-  /** Takes a shard from whoever owns it. Answers the range id that later calls are fenced by. */
+  /** Takes a shard from its owner. Answers the range id that later calls are fenced by. */
   acquireShard(shardId, owner) {
     const claim = `${owner} ${this.#ids.next()}`;
     return this.#transaction('AcquireShard', {
       run: async (client) => {
-        // Stronger than the FOR KEY SHARE of all others: whoever works with the old range id loses, or has committed before.
+        // Stronger than the FOR KEY SHARE of all others: a process with the old range id loses, or has committed before.
         const { rows } = await ask(client, 'lockShard', [shardId]);
         const before = rows[0].range_id;
         const rangeId = String(BigInt(before) + 1n);
@@ -115,7 +115,7 @@ export class WorkflowStore {
 
   /**
    * The oldest tasks of a queue. Always from its beginning: of two transactions, the one with the lower task id may commit last,
-   * so that whoever only looks behind the last id seen would miss it.
+   * so that a reader that only looks behind the last id seen would miss it.
    */
   async tasks(queue, limit) {
     const { rows } = await ask(this.#pool, 'readTasks', [queue, limit]);

@@ -108,7 +108,7 @@ export const poolErrors = [
   {
     name: 'DynamoCallError',
     code: 'HG_DYNAMODB_CALL',
-    means: 'a call of DynamoDB failed that someone waits for; `reason` in one word, `cause`',
+    means: 'a call of DynamoDB failed while a caller waited for it; `reason` in one word, `cause`',
     remedy: 'see `cause`: permissions, the region, the name of the table, the network',
   },
   {
@@ -245,7 +245,7 @@ export const dsqlErrors = [
     code: 'HG_CONDITION_FAILED',
     means:
       'a [fenced update](dsql-transactions.md#fencing) found another token, or no row; `entity`, `expected`, `found`',
-    remedy: 'stop: someone else is in charge',
+    remedy: 'stop: another owner has taken over',
   },
   {
     name: 'AmbiguousRowError',

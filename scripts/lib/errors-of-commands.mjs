@@ -39,7 +39,7 @@ export const connectionErrors = [
     code: 'HG_UNENCRYPTED_BYTES',
     sqlState: '08P01',
     means: 'bytes came in plain text where only TLS may follow; the connection was closed',
-    remedy: 'find out who is in between: somebody may have added them',
+    remedy: 'check the network path: a third party may have added them',
   },
   {
     name: 'UnsentBytesError',
@@ -126,15 +126,15 @@ export const serveErrors = [
     name: 'SaslMessageError',
     code: 'HG_SASL_MESSAGE',
     sqlState: '08P01, 0A000 or 28000',
-    means: 'the other side sent a SASL message that is none, or wants what there is not',
-    remedy: 'look at the driver: it may not know SCRAM, or not with channel binding',
+    means: 'the other side sent an invalid SASL message, or asked for a mechanism that is not available',
+    remedy: 'look at the driver: it may not support SCRAM, or not channel binding',
   },
   {
     name: 'SecretLookupError',
     code: 'HG_SECRET_LOOKUP',
     sqlState: '57P03',
     means:
-      'the secret of a user could not be looked up (`auth_query`), so that nobody can tell whether a login is right; `cause`',
+      'the secret of a user could not be looked up (`auth_query`), so that the login could not be checked; `cause`',
     remedy: 'see `cause` in the log; the client may try again',
   },
   {
@@ -149,14 +149,14 @@ export const serveErrors = [
     code: 'HG_CONSOLE',
     sqlState: '42601, 42501, 42704, 22023, 55000 and others',
     means:
-      'the console did not do what it was asked, and says why; in `headgate top` and `headgate doctor`: a console can not be reached, or lets nobody in',
+      'the console refused a command, and says why; in `headgate top` and `headgate doctor`: a console can not be reached, or refuses the login',
     remedy: 'see the message and its hint',
   },
   {
     name: 'WorkerCallError',
     code: 'HG_WORKER_CALL',
     sqlState: 'XX000',
-    means: 'with several workers: one is gone, or did not answer in time',
+    means: 'with several workers: one has ended, or did not answer in time',
     remedy: 'nothing: a worker that has died is replaced. If it stays, look at the log for why',
   },
   {
@@ -210,7 +210,7 @@ export const toolErrors = [
   {
     name: 'ClusterEndedError',
     code: 'HG_CLUSTER_ENDED',
-    means: 'the PostgreSQL of the stand-in has ended, and nobody asked it to',
+    means: 'the PostgreSQL of the stand-in has ended without being asked to',
     remedy: 'start again; the message has what PostgreSQL said',
   },
   {

@@ -25,7 +25,7 @@ export function tellDaemonReady(): void {
 /** Starts this command once more, detached from the terminal. Answers the exit code. */
 export function beDaemon({ logging }: PoolerConfig, terminal: Terminal): Promise<number> {
   if (logging.file === undefined && !logging.syslog)
-    throw new UsageError('a daemon needs logfile or syslog: nobody would see its log');
+    throw new UsageError('a daemon needs logfile or syslog: its log has no other place to go');
   const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -88,7 +88,7 @@ export function serverFindings(config: PoolerConfig, checked: readonly CheckedDa
       ? []
       : problem(
           'can_not_connect',
-          `Nobody can log in to ${database} as ${user}.`,
+          `No client can log in to ${database} as ${user}.`,
           `${server}: ${error.message}`,
           advice ?? 'See the message of the server.',
           'headgate serve --check --connect tells whether it works.',

@@ -22,7 +22,9 @@ function endpointText(state: EndpointState, nowMs: number): string {
     lines.push(`  scarce     each user may have about ${level.toFixed(1)}`);
   if (rate !== undefined) {
     const ahead =
-      rate.aheadMs === 0 ? 'nobody waits' : `spoken for ${formatDuration(Math.round(rate.aheadMs))} ahead`;
+      rate.aheadMs === 0
+        ? 'no caller waits'
+        : `permits taken for ${formatDuration(Math.round(rate.aheadMs))} ahead`;
     lines.push(`  rate       ${rate.rate} a second, ${rate.burst} at once; ${ahead}`);
   }
   if (leases.length > 0) lines.push(...leaseLines(leases, nowMs).map((line) => `  ${line}`));

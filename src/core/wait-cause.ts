@@ -54,7 +54,7 @@ export function waitCause(signs: WaitSigns): WaitCause {
 /** The meaning of each word, as the end of a sentence about the pool. */
 export const waitCauseTexts: Readonly<Record<WaitCause, string>> = {
   paused: 'is paused',
-  no_limit: 'has a limit of 0, so that nobody is served',
+  no_limit: 'has a limit of 0, so that no caller is served',
   in_use: 'has all its connections in use',
   breaker_open: 'fails to connect, and tries again only now and then',
   dial_failed: 'could not connect, and tries again soon',

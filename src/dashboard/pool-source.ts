@@ -84,7 +84,7 @@ export class PoolSource implements Source {
       },
       'headgate:pool:timeout': ({ waitMs }) => {
         this.#waits.record(waitMs);
-        note('warn', 'a caller waited in vain');
+        note('warn', 'a caller timed out');
       },
       'headgate:pool:leak': ({ takenAt }) =>
         note('warn', 'a connection was not given back', { taken: takenAt.trim().split('\n', 1)[0] }),

@@ -66,7 +66,7 @@ function paused({ state, callers }: Observation): Verdict | undefined {
   return {
     level: 'bad',
     what: state,
-    sentence: `It is ${state}: ${callersText(callers.waiting, 'wait')} until somebody resumes it.`,
+    sentence: `It is ${state}: ${callersText(callers.waiting, 'wait')} until it is resumed.`,
     advice: 'Resume it when the maintenance is over.',
   };
 }
@@ -202,7 +202,7 @@ function nothingBinds({ budgets, connections, pools }: Observation): Verdict {
     sentence:
       pools.length === 0
         ? 'Nothing binds: no client has asked for anything yet.'
-        : `Nothing binds: ${used}${of} connections ${used === 1 ? 'is' : 'are'} in use and nobody waits.`,
+        : `Nothing binds: ${used}${of} connections ${used === 1 ? 'is' : 'are'} in use and no caller waits.`,
     advice: 'Nothing to do.',
   };
 }

@@ -92,7 +92,7 @@ export const variables = {
     kind: 'boolean',
     default: 'true',
     meaning:
-      'what nobody waits for is opened after a random delay, so that processes started together do not dial together',
+      'connections that no caller waits for are opened after a random delay, so that processes started together do not dial together',
   },
   staggeredStartupMaxDelay: {
     name: 'DSQL_STAGGERED_STARTUP_MAX_DELAY',
@@ -163,7 +163,7 @@ export const variables = {
     kind: 'text',
     default: 'hold',
     meaning:
-      'what becomes of connections whose lease is over because the table does not answer: `hold`, `localShare` or `shed`',
+      'what happens to connections whose lease has expired because the table does not answer: `hold`, `localShare` or `shed`',
   },
   localShare: {
     name: 'DSQL_DISTRIBUTED_LOCAL_SHARE',

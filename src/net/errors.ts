@@ -20,7 +20,7 @@ export class UnencryptedBytesError extends HeadgateError {
   constructor() {
     super(
       'HG_UNENCRYPTED_BYTES',
-      'The other side sent unencrypted bytes together with its wish for TLS. The connection was closed, because somebody ' +
+      'The other side sent unencrypted bytes together with its request for TLS. The connection was closed, because a third party ' +
         'in between may have added them.',
     );
   }

@@ -15,7 +15,7 @@ export const dsqlMetricTable = {
     type: 'gauge',
     unit: '{connection}',
     help: 'Connections to keep ready.',
-    normal: 'What is configured.',
+    normal: 'The configured value.',
   },
   dsql_reservoir_checkouts_total: {
     type: 'counter',
@@ -78,7 +78,7 @@ export const dsqlMetricTable = {
     type: 'gauge',
     unit: '{connection}',
     help: 'The limit.',
-    normal: 'What is configured.',
+    normal: 'The configured value.',
   },
   dsql_pool_open: {
     type: 'gauge',

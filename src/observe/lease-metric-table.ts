@@ -21,7 +21,7 @@ export const leaseMetricTable = {
     unit: '{lease}',
     across: 'max',
     help: 'Slots that there are for all.',
-    normal: 'What is configured for all instances.',
+    normal: 'The value configured for all instances.',
   },
   headgate_lease_owned: {
     type: 'gauge',
@@ -64,7 +64,7 @@ export const leaseMetricTable = {
   headgate_lease_reclaimed_total: {
     type: 'counter',
     unit: '{lease}',
-    help: 'Slots taken back from instances that are gone.',
+    help: 'Slots taken back from instances that have ended.',
     normal: 'Does not grow.',
     bad: 'Grows: instances end without giving back.',
     action: 'Look for crashes, or for a stop that is too short.',
@@ -187,7 +187,7 @@ export const rateMetricTable = {
     type: 'gauge',
     unit: '{permit}',
     help: 'Permits a second that this instance can count on.',
-    normal: 'What is configured, shared among the instances.',
+    normal: 'The configured value, shared among the instances.',
     bad: 'Far below it: the server refused, and the limiter slowed down.',
     action: 'See headgate_rate_refused_total.',
   },

@@ -138,7 +138,7 @@ export const reservoirAlerts: readonly AlertRule[] = [
     severity: 'warning',
     for: '5m',
     expr: `rate(dsql_reservoir_refill_failures_total{reason="rate_limit"}[5m]) > 0 ${unlessFilling}`,
-    note: 'A first fill that goes on as fast as the rate allows is well; one that gets no permit at all is not.',
+    note: 'A first fill that proceeds as fast as the rate allows is fine; one that gets no permit at all is not.',
     summary: 'The rate of new DSQL connections holds the reservoir back',
     description:
       '{{ $labels.service }} waits for permits of its rate limiter for more than a second each, or DSQL refuses connections as too fast. While headgate_pool_waiting_for_permit is above 0 the rate is too low; else it is too high, or not shared.',
@@ -180,7 +180,7 @@ export const poolAlerts: readonly AlertRule[] = [
     expr: 'rate(dsql_pool_wait_duration_sum[5m]) / rate(dsql_pool_wait_duration_count[5m]) > 1',
     summary: 'Callers wait long for a connection',
     description:
-      'Who has to wait for a connection of {{ $labels.service }} waits for {{ $value | humanizeDuration }} on average.',
+      'Callers that have to wait for a connection of {{ $labels.service }} wait for {{ $value | humanizeDuration }} on average.',
   },
   {
     alert: 'HeadgatePoolTimeouts',

@@ -22,8 +22,8 @@ export const poolMetricTable = {
   headgate_pool_limit: {
     type: 'gauge',
     unit: '{connection}',
-    help: 'What the connections together never exceed.',
-    normal: 'What is configured.',
+    help: 'Limit that all connections together never exceed.',
+    normal: 'The configured value.',
   },
   headgate_pool_peak: {
     type: 'gauge',
@@ -35,13 +35,13 @@ export const poolMetricTable = {
     type: 'gauge',
     unit: '{connection}',
     help: 'Connections to keep ready, as far as the limit leaves room.',
-    normal: 'What is configured.',
+    normal: 'The configured value.',
   },
   headgate_pool_low_watermark: {
     type: 'gauge',
     unit: '{connection}',
-    help: 'Connections without which a reservoir is of no use.',
-    normal: 'What is configured.',
+    help: 'Ready connections below which a reservoir counts as low.',
+    normal: 'The configured value.',
   },
   headgate_pool_filled: {
     type: 'gauge',
@@ -82,7 +82,7 @@ export const poolMetricTable = {
     words: poolStates,
     help: '1 for the state that the pool is in, and 0 for the others.',
     normal: 'open is 1.',
-    bad: 'paused is 1, and nobody paused it on purpose.',
+    bad: 'paused is 1, and it was not paused on purpose.',
     action: 'pool.resume().',
   },
   headgate_pool_breaker: {
@@ -158,7 +158,7 @@ export const poolMetricTable = {
   headgate_pool_closed_total: {
     type: 'counter',
     unit: '{connection}',
-    help: 'Connections that are gone.',
+    help: 'Connections that have been closed.',
     normal: 'As opened_total.',
   },
   headgate_pool_discards_total: {

@@ -40,7 +40,7 @@ function reason<C>({ waits, cause, counts, failedDials }: StuckReport<C>): strin
   }
   if (counts.inUse > 0) {
     const clients = counts.inUse === 1 ? '1 connection' : `${counts.inUse} connections`;
-    return `for ${clients} that nobody has released. Release them, or give end() a deadline.`;
+    return `for ${clients} still in use. Release them, or give end() a deadline.`;
   }
   return 'for connections that are being opened or closed.';
 }

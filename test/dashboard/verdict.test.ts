@@ -19,7 +19,7 @@ test('the verdict says that nothing binds, with the connections in use', () => {
     connections: { opening: 0, idle: 3, active: 7, checking: 0, closing: 0 },
   });
   expect(level).toBe('good');
-  expect(sentence).toBe('Nothing binds: 7 of 20 connections are in use and nobody waits.');
+  expect(sentence).toBe('Nothing binds: 7 of 20 connections are in use and no caller waits.');
 });
 
 test('the verdict names the full budget, those who wait, and who gives back for whom', () => {

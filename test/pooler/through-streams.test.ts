@@ -11,3 +11,6 @@ test('HEADGATE_STREAMS=1 chooses the streams of Node', () => {
 await import('./session/lifecycle.test.js');
 await import('./session/flow.test.js');
 await import('./session/statements.test.js');
+await import('./session/tls-sessions.test.js');
+await import('./session/cancel.test.js');
+await import('./workers/multiplex.test.js');

@@ -202,7 +202,7 @@ test('an engine that lets callers wait while a connection is ready', () => {
     }
   }
   expect(broken({ makePool: (parts) => new Lazy(parts) })).toContain(
-    'nobody waits while a connection is ready',
+    'no caller waits while a connection is ready',
   );
 });
 
@@ -216,7 +216,7 @@ test('an engine that forgets a caller for whom nothing is on its way', () => {
       server: { dialFailures: 1 },
     },
   );
-  expect(laws).toContain('nobody is stranded');
+  expect(laws).toContain('no caller is stranded');
   expect(laws).toContain('every caller has one answer');
 });
 

@@ -61,7 +61,7 @@ export function questionFor({ name, database, client, user, key, value }: Action
     case 'drain':
       return {
         title: 'Drain and end?',
-        text: 'No client is let in any more; when the last transaction is over, it ends. This can not be taken back.',
+        text: 'New clients are refused. The pooler ends when the last transaction is over. This can not be undone.',
         yes: 'Drain',
         isDangerous: true,
       };

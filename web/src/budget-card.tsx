@@ -105,7 +105,7 @@ function BudgetView({ budget, history, callers }: ViewProps) {
         <Key
           title="Waiting"
           value={count(waiting)}
-          note={waiting > 0 ? `longest ${ms(longest)}` : 'nobody'}
+          note={waiting > 0 ? `longest ${ms(longest)}` : 'none'}
           tone={waiting > 0 ? 'busy' : undefined}
         />
         <Key

@@ -149,7 +149,7 @@ interface RunningProps {
 export const RunningCard = memo(({ running, at }: RunningProps) => (
   <Card id="running" title="At work">
     {running.length === 0 ? (
-      <Empty>Nobody has a connection at this moment.</Empty>
+      <Empty>No connection is in use at this moment.</Empty>
     ) : (
       <Table
         label="At work"

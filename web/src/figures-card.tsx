@@ -33,7 +33,7 @@ export const FiguresCard = memo(({ now, history, kind }: FiguresProps) => {
         <Figure
           title="Wait p99"
           value={ms(wait?.p99)}
-          note={wait === null ? 'nobody had to wait' : `p50 ${ms(wait.p50)}, p95 ${ms(wait.p95)}`}
+          note={wait === null ? 'no caller had to wait' : `p50 ${ms(wait.p50)}, p95 ${ms(wait.p95)}`}
           values={history.map(({ waitP99 }) => waitP99)}
           tone={(wait?.p99 ?? 0) > 500 ? 'busy' : ''}
         />
@@ -53,7 +53,7 @@ export const FiguresCard = memo(({ now, history, kind }: FiguresProps) => {
         <Figure
           title="Errors per second"
           value={perSecond(now.errorsPerSecond)}
-          note={`${count(totals.waitTimeouts)} waited in vain`}
+          note={`${count(totals.waitTimeouts)} timed out`}
           tone={now.errorsPerSecond > 0 ? 'bad' : ''}
         />
         {kind === 'pooler' && (

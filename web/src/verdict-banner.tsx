@@ -19,7 +19,7 @@ export const VerdictBanner = memo(({ verdict }: { readonly verdict: Verdict }) =
   );
 });
 
-/** Numbers change each second; only another cause is worth interrupting somebody. */
+/** Numbers change each second; only another cause is worth an interruption. */
 function Announcement({ verdict }: { readonly verdict: Verdict }) {
   const key = `${verdict.level} ${verdict.what}`;
   const [said, setSaid] = useState('');

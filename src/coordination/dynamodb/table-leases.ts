@@ -147,7 +147,8 @@ export class TableLeases implements Leases {
   }
 
   #answer(count: number, holder: LeaseHolder): LeaseAnswer {
-    if (this.#isEnding) return new LeaseCoordinatorError('These leases have been given back for good.');
+    if (this.#isEnding)
+      return new LeaseCoordinatorError('These leases have been given back, and no more are handed out.');
     const now = this.#world.clock.now();
     this.#isUsed = true;
     this.#sweeper.start();
@@ -190,7 +191,9 @@ export class TableLeases implements Leases {
     this.#isEnding = true;
     this.#sweeper.stop();
     for (const holder of this.#waiting) this.#asking.add(holder);
-    this.#refuseAsking(new LeaseCoordinatorError('These leases are being given back for good.'));
+    this.#refuseAsking(
+      new LeaseCoordinatorError('These leases are being given back, and no more are handed out.'),
+    );
     this.#onEnded.push(onEnded);
     this.#endIfEmpty();
   }

@@ -1,6 +1,6 @@
 /**
  * Slot turns, for more users than slots: the part of an instance is then not a whole number of slots. It has the whole
- * slots of its part for good, and one more for a fraction of the time.
+ * slots of its part permanently, and one more for a fraction of the time.
  *
  * A part is as many slots as the users behind the instance, by weight, have a claim to. With one user behind one
  * instance, 19 behind another and 5 slots, the first has a slot for a quarter of the time, and the second 4 slots and

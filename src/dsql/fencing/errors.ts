@@ -41,7 +41,7 @@ export class OptimisticConflictError extends HeadgateError {
   constructor(entity: string, version: unknown) {
     super(
       'HG_OPTIMISTIC_CONFLICT',
-      `${entity}: changed by someone else since version ${show(version)} was read.`,
+      `${entity}: changed by another writer since version ${show(version)} was read.`,
     );
   }
 }

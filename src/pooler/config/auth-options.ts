@@ -17,12 +17,12 @@ export const authOptions = {
   type: option(oneOf(...authTypes), 'scram-sha-256', {
     name: 'auth_type',
     meaning:
-      'how clients prove who they are; hba: as the HBA file says; trust: not at all, but where there is a list of users the name must be in it; any: not at all, and the name does not matter',
+      'how clients authenticate; hba: by the rules of the HBA file; trust: without a password, but where there is a list of users the name must be in it; any: without a password, by any name',
     reload: 'new-clients',
     pgbouncer: {
       otherDefault: {
         ini: 'md5',
-        why: 'md5 can be found out by who listens, and PostgreSQL is about to drop it',
+        why: 'an eavesdropper can crack md5, and PostgreSQL is about to drop it',
       },
       difference: `ldap and pam do not exist; scram-sha-256 is used in their place; ${consoleOfAny}`,
       differsFor: (value) => isUnsupported(value) || value.toLowerCase() === 'any',
@@ -50,7 +50,8 @@ export const authOptions = {
   }),
   user: option(text, undefined, {
     name: 'auth_user',
-    meaning: 'asks the server for the secrets of users that are in no file; its own is in the file',
+    meaning:
+      'asks the server for the secrets of users that are not in the file; its own secret is in the file',
     reload: 'new-clients',
     pgbouncer: {},
   }),
@@ -66,7 +67,7 @@ export const authOptions = {
   ),
   dbname: option(text, undefined, {
     name: 'auth_dbname',
-    meaning: 'the database in which it asks: one of those configured here, or one that * stands for',
+    meaning: 'the database in which it asks: a configured one, or one that matches *',
     reload: 'new-clients',
     pgbouncer: {},
     defaultText: "the client's",
@@ -76,7 +77,7 @@ export const authOptions = {
     meaning: 'how long an answer is kept; a login that fails asks again',
     reload: 'new-clients',
     pgbouncer: {
-      otherDefault: { ini: '0', why: 'a server is not to be asked for every login of a busy user' },
+      otherDefault: { ini: '0', why: 'a server need not be asked for every login of a busy user' },
     },
   }),
   scramIterations: option(integer({ min: 1, max: 1_000_000 }), 4096, {
@@ -94,7 +95,7 @@ export const authOptions = {
     name: 'failed_login_delay',
     meaning: 'how late the next login, right or wrong, is answered; each further wrong one doubles it',
     reload: 'new-clients',
-    pgbouncer: { otherDefault: { ini: '0', why: 'passwords are not to be found out by trying' } },
+    pgbouncer: { otherDefault: { ini: '0', why: 'guessing passwords must be slow' } },
   }),
   failedLoginDelayMax: option(duration(undefined), 10_000, {
     name: 'failed_login_delay_max',
@@ -103,7 +104,7 @@ export const authOptions = {
   }),
   failedLoginMemory: option(duration(undefined), 120_000, {
     name: 'failed_login_memory',
-    meaning: 'without a wrong password for so long, a user at an address begins anew',
+    meaning: 'after this time without a wrong password, the count of a user at an address starts again',
     reload: 'new-clients',
   }),
   failedLoginsAtOnce: option(integer({ min: 1, max: 1_000_000 }), 10, {
@@ -128,7 +129,7 @@ export const adminOptions = {
   compatibility: option(oneOf('headgate', 'pgbouncer'), 'headgate', {
     name: 'compatibility',
     meaning:
-      "pgbouncer: errors and log in PgBouncer's words, and its behaviour where ours is another one, for programs and rules that go by these",
+      "pgbouncer: errors and log in PgBouncer's words, and its behaviour where Headgate's differs, for programs and rules that depend on them",
     reload: 'restart',
     whyRestart: 'who reads the log goes by it from the start',
     pgbouncer: {
@@ -156,7 +157,7 @@ export const adminOptions = {
   pidFile: option(path, undefined, {
     name: 'pidfile',
     meaning:
-      'file for the number of the process, for as long as it runs; there is no start while a process lives whose number is in it, or over anything else than a number',
+      'file for the process id while the pooler runs; the pooler does not start if the process in the file is alive, or if the file holds anything but a process id',
     reload: 'restart',
     whyRestart: 'it is written at the start',
     pgbouncer: {},
@@ -205,7 +206,7 @@ export const loggingOptions = {
   }),
   syslogIdent: option(text, 'pgbouncer', {
     name: 'syslog_ident',
-    meaning: "the pooler's name there",
+    meaning: 'name of the pooler in the system log',
     reload: 'restart',
     whyRestart: 'it is opened at the start',
     pgbouncer: {},
@@ -228,7 +229,7 @@ export const loggingOptions = {
     'daemon',
     {
       name: 'syslog_facility',
-      meaning: 'the kind of program that it is there',
+      meaning: 'the kind of program in the system log',
       reload: 'restart',
       whyRestart: 'it is opened at the start',
       pgbouncer: {},

@@ -69,7 +69,7 @@ class Checks {
   #listening(): void {
     const { listen, unixSocket } = this.#config;
     if (listen.addresses.length === 0 && unixSocket.dir === undefined)
-      this.#problem('listen.addresses', 'is none and unixSocket.dir is none: nobody could connect');
+      this.#problem('listen.addresses', 'is none and unixSocket.dir is none: no client could connect');
     if (listen.reusePort && !canSharePorts())
       this.#warnings.push(
         `listen.reusePort is not possible: it needs Node 22.12 or the package koffi, and this is ${process.version}`,

@@ -29,7 +29,7 @@ export const dsqlOptions = {
   connectionRate: option(rate, 10, {
     name: 'dsql_connection_rate',
     meaning:
-      'connections a second that the pooler opens to each cluster, on average, all workers together; with fleet.rate that one holds alone',
+      'connections a second that the pooler opens to each cluster, on average, all workers together; with fleet.rate, only that one applies',
     ...countedFromStart,
   }),
   connectionBurst: option(integer({ min: 1, max: 10_000_000 }), 100, {

@@ -37,7 +37,7 @@ export const databaseOptions = {
   }),
   user: option(text, undefined, {
     name: 'user',
-    meaning: 'logs in at the server for all clients, who then share one pool',
+    meaning: 'logs in at the server for all clients, which then share one pool',
     reload: 'other-servers',
     pgbouncer: {},
     defaultText: "the client's",
@@ -56,7 +56,7 @@ export const databaseOptions = {
   }),
   dialect: override(oneOf('postgresql', 'dsql'), {
     name: 'dialect',
-    meaning: 'what the server understands: with dsql, the section dsql holds for it',
+    meaning: 'what the server understands: with dsql, the section dsql applies to it',
     reload: 'other-servers',
     defaultText: 'dsql with iam: dsql, otherwise postgresql',
   }),
@@ -239,7 +239,7 @@ export const userOptions = {
   }),
   minUserConnections: option(reserve, 0, {
     name: 'min_user_connections',
-    meaning: 'server connections that it has a claim to as soon as it needs them, whatever others need',
+    meaning: 'server connections guaranteed to it as soon as it needs them, however many others need',
     reload: 'now',
   }),
   weight: override(weight, {

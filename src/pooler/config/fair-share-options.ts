@@ -58,7 +58,7 @@ export const fairShareOptions = {
   }),
   weights: option(weights, new Map<string, number>() as ReadonlyMap<string, number>, {
     name: 'connpool_user_weights',
-    meaning: 'twice the weight is twice the share; who is not in here has 1',
+    meaning: 'twice the weight is twice the share; users that are not listed have 1',
     reload: 'now',
   }),
   weightsFile: option(weightsFile, undefined, {

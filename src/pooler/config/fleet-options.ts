@@ -69,13 +69,13 @@ export const fleetOptions = {
   }),
   renewEvery: override(duration(undefined), {
     name: 'fleet_renew_every',
-    meaning: 'how often it is renewed',
+    meaning: 'how often a lease is renewed',
     ...joined,
     defaultText: 'half of leaseFor',
   }),
   grace: option(duration(undefined), 30_000, {
     name: 'fleet_grace',
-    meaning: 'so long after its end a lease is left alone, for its owner to close what it has',
+    meaning: 'how long an expired lease is left alone, so that its owner can close its connections',
     ...joined,
   }),
   block: option(integer({ min: 1, max: 100_000 }), 20, {
@@ -85,12 +85,12 @@ export const fleetOptions = {
   }),
   onCoordinatorLoss: option(oneOf(...lossPolicies), 'hold', {
     name: 'fleet_on_coordinator_loss',
-    meaning: 'what becomes of connections whose lease is over because the table does not answer',
+    meaning: 'what happens to connections whose lease has expired because the table does not answer',
     ...joined,
   }),
   localShare: override(integer({ min: 0, max: 10_000_000 }), {
     name: 'fleet_local_share',
-    meaning: 'connections to each server meanwhile, with localShare',
+    meaning: 'connections to each server while the table does not answer, with localShare',
     ...joined,
   }),
   timeout: option(duration(undefined), 5_000, {
@@ -105,7 +105,7 @@ export const fleetOptions = {
   }),
   maxWait: option(duration(undefined), 30_000, {
     name: 'fleet_max_wait',
-    meaning: 'nobody gets into a line for permits that is longer',
+    meaning: 'the longest queue for permits that an instance joins; while it is longer, the instance asks again later',
     ...joined,
   }),
   localRate: option(integer({ min: 0, max: 1_000_000, zero: 'none' }), 0, {

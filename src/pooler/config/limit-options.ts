@@ -37,7 +37,7 @@ export const limitOptions = {
   }),
   maxUserConnections: option(count, 0, {
     name: 'max_user_connections',
-    meaning: 'server connections of each user, in whatever database',
+    meaning: 'server connections of each user, in all databases together',
     reload: 'now',
     pgbouncer: {},
   }),
@@ -106,7 +106,7 @@ export const timeoutOptions = {
   }),
   clientWriteTimeout: option(duration('for ever'), 0, {
     name: 'client_write_timeout',
-    meaning: 'how long a client that has a server may read nothing of what it is sent',
+    meaning: 'how long a client that has a server connection may stop reading what it is sent',
     reload: 'now',
   }),
   clientLoginTimeout: option(duration('for ever'), 60_000, {

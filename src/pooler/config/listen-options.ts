@@ -16,7 +16,7 @@ export const listenOptions = {
     ...boundAtStart,
     pgbouncer: {
       difference:
-        'one that is in use is no start at all, and neither is one that this machine does not have, if there is no other; PgBouncer goes on with what is left',
+        'the pooler does not start if one is in use, or if this machine has none of them; PgBouncer goes on with what is left',
       differsFor: () => false,
       otherDefault: { ini: '', why: 'a client on this machine can connect without a configuration' },
     },
@@ -30,7 +30,7 @@ export const listenOptions = {
   backlog: option(integer({ min: 1, max: 65_535 }), 4_096, {
     name: 'listen_backlog',
     meaning:
-      'connections that the system keeps before they are accepted, as far as it allows; a client that comes when it is full tries again a second later',
+      'connections that wait to be accepted, up to the limit of the system; a client that connects while that queue is full tries again a second later',
     ...boundAtStart,
     pgbouncer: {
       difference: 'without it 4096 in place of 128, for clients that come all at once',
@@ -66,7 +66,7 @@ export const listenOptions = {
   }),
   priority: option(integer({ min: -20, max: 19, zero: 'as it was started' }), 0, {
     name: 'process_priority',
-    meaning: 'how its processes stand beside others that want the same cores: from -20, the first, to 19',
+    meaning: 'scheduling priority of its processes: from -20, the highest, to 19',
     reload: 'restart',
     whyRestart: 'processes are started at the start',
   }),
@@ -99,25 +99,25 @@ const needsKoffi = 'on Linux with the optional package koffi';
 export const tcpOptions = {
   keepAlive: option(boolean, true, {
     name: 'tcp_keepalive',
-    meaning: 'the system finds out whether the other side is still there',
+    meaning: 'the system checks whether the other side of a silent connection is still there',
     reload: 'new-clients',
     pgbouncer: {},
   }),
   keepAliveIdle: option(duration('of the system'), 0, {
     name: 'tcp_keepidle',
-    meaning: 'how long a connection is silent before it does',
+    meaning: 'how long a connection is silent before the first check',
     reload: 'new-clients',
     pgbouncer: {},
   }),
   keepAliveInterval: option(duration('of the system'), 0, {
     name: 'tcp_keepintvl',
-    meaning: `how long it waits for an answer before it asks again; ${needsKoffi}`,
+    meaning: `how long it waits for an answer before the next check; ${needsKoffi}`,
     reload: 'new-clients',
     pgbouncer: {},
   }),
   keepAliveCount: option(integer({ min: 0, max: 127, zero: 'as the system has it' }), 0, {
     name: 'tcp_keepcnt',
-    meaning: `how often it asks; ${needsKoffi}`,
+    meaning: `checks without an answer after which the connection is closed; ${needsKoffi}`,
     reload: 'new-clients',
     pgbouncer: {},
   }),

@@ -52,7 +52,7 @@ export const sectionTitles: Readonly<Record<SectionName, string>> = {
   tcp: 'TCP',
   clientTls: 'TLS with clients',
   serverTls: 'TLS with servers',
-  auth: 'Who may come in',
+  auth: 'Who may log in',
   pooling: 'Pooling',
   limits: 'Limits',
   fairShares: 'Fair shares',

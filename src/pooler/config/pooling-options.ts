@@ -60,7 +60,7 @@ export const poolingOptions = {
   }),
   reservePoolTimeout: option(duration('the reserve is not used'), 5_000, {
     name: 'reserve_pool_timeout',
-    meaning: 'how long that is',
+    meaning: 'how long a client waits before the reserve is used',
     reload: 'now',
     pgbouncer: {},
   }),
@@ -176,7 +176,7 @@ export const poolingOptions = {
   multiplexDepth: option(integer({ min: 1, max: 64 }), 1, {
     name: 'multiplex_depth',
     meaning:
-      'while more statements are under way than a pool has connections, single statements of up to so many clients are sent one behind the other on each; 1: off',
+      'while more statements are under way than a pool has connections, single statements of up to this many clients are sent one behind the other on each; 1: off',
     reload: 'now',
   }),
   multiplexStatements: option(oneOf('reads', 'all'), 'reads', {

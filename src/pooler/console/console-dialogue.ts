@@ -249,7 +249,9 @@ export class ConsoleDialogue {
   #stopWaiting(): void {
     const running = this.#running;
     this.#running = undefined;
-    running?.abort.abort(new ConsoleError(SqlState.queryCanceled, 'nobody waits for this any more'));
+    running?.abort.abort(
+      new ConsoleError(SqlState.queryCanceled, 'the client no longer waits for the answer'),
+    );
   }
 
   /** Cancelling PAUSE or SUSPEND resumes the pooler. Other commands can't be undone: false. */

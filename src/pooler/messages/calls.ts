@@ -73,7 +73,7 @@ export class Calls {
   /** Handles a call message. */
   came(message: CallMessage): void {
     if (message.kind === 'call') void this.#answer(message.call, message.what, message.body);
-    else if (message.kind === 'drop') this.#underWay.get(message.call)?.abort(nobodyWaits());
+    else if (message.kind === 'drop') this.#underWay.get(message.call)?.abort(noLongerWanted());
     else if (message.error === undefined) this.#settle(message.call)?.resolve(message.value);
     else this.#settle(message.call)?.reject(decodeError(message.error));
   }
@@ -82,7 +82,7 @@ export class Calls {
   end(): void {
     this.#isOver = true;
     for (const call of [...this.#pending.keys()]) this.#settle(call)?.reject(gone());
-    for (const abort of this.#underWay.values()) abort.abort(nobodyWaits());
+    for (const abort of this.#underWay.values()) abort.abort(noLongerWanted());
   }
 
   async #answer(call: number, what: string, body: unknown): Promise<void> {
@@ -112,6 +112,6 @@ function gone(): WorkerCallError {
   return new WorkerCallError('The other process is gone.');
 }
 
-function nobodyWaits(): WorkerCallError {
-  return new WorkerCallError('Nobody waits for the answer any more.');
+function noLongerWanted(): WorkerCallError {
+  return new WorkerCallError('The caller no longer waits for the answer.');
 }

@@ -77,7 +77,7 @@ export const poolerRatios: readonly RecordedQuery[] = [
   {
     record: 'instance:headgate_pooler_client_use:ratio',
     expr: 'headgate_pooler_connected_clients / headgate_pooler_client_limit',
-    help: 'How many of the clients that the pooler lets in are connected.',
+    help: 'Connected clients, as a part of those that the pooler accepts.',
     normal: 'Below 0.8.',
     bad: 'Above 0.9 for 5 minutes.',
     action: 'Raise max_client_conn, or find the program that opens so many.',
@@ -93,7 +93,7 @@ export const poolerRatios: readonly RecordedQuery[] = [
   {
     record: 'budget_user:headgate_pooler_user_demand:ratio',
     expr: 'headgate_pooler_user_demand / headgate_pooler_user_share',
-    help: 'What a user needs, in parts of its share of a budget.',
+    help: 'Demand of a user, as a part of its share of a budget.',
     normal: 'At most 1.',
     bad: 'Above 1 for minutes, for many users.',
     action: "Raise the budget, shorten this user's transactions, or raise its weight.",

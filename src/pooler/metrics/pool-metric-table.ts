@@ -53,8 +53,8 @@ export const poolMetricTable = {
     type: 'gauge',
     unit: '{connection}',
     across: 'max',
-    help: 'What the server connections never exceed.',
-    normal: 'What is configured, or what the budget leaves.',
+    help: 'Limit that the server connections never exceed.',
+    normal: 'The configured value, or the rest of the budget.',
   },
   headgate_pooler_class_demand: {
     type: 'gauge',
@@ -198,7 +198,7 @@ export const poolMetricTable = {
   headgate_pooler_wait_timeouts_total: {
     type: 'counter',
     unit: '{client}',
-    help: 'Clients that waited for a server in vain.',
+    help: 'Clients that stopped waiting for a server without getting one.',
     normal: 'Does not grow.',
     bad: 'Grows.',
     action: 'Raise pool_size, shorten transactions, or raise query_wait_timeout.',
@@ -212,7 +212,7 @@ export const poolMetricTable = {
   headgate_pooler_cancel_failures_total: {
     type: 'counter',
     unit: '{request}',
-    help: 'Those among them that did not reach the server.',
+    help: 'Cancel requests that did not reach the server.',
     normal: 'Does not grow.',
     bad: 'Grows.',
     action: 'The server refuses or does not answer new connections.',
@@ -226,7 +226,7 @@ export const poolMetricTable = {
   headgate_pooler_not_cleaned_total: {
     type: 'counter',
     unit: '{connection}',
-    help: 'Those that could not be cleaned and were closed.',
+    help: 'Server connections that could not be cleaned and were closed.',
     normal: 'Does not grow.',
     bad: 'Grows: each costs a connection.',
     action: 'See what clients leave in their sessions; SHOW PINS and the log name it.',
@@ -234,13 +234,13 @@ export const poolMetricTable = {
   headgate_pooler_session_checks_total: {
     type: 'counter',
     unit: '{question}',
-    help: 'Questions to servers what a client has left in the session.',
+    help: 'Checks with servers for what a client has left in the session.',
     normal: 'Grows slowly.',
   },
   headgate_pooler_session_pins_total: {
     type: 'counter',
     unit: '{client}',
-    help: 'Those among them after which the client kept its server connection.',
+    help: 'Session checks after which the client kept its server connection.',
     normal: 'Grows slowly.',
     bad: 'As many as session_checks_total.',
     action: 'See SHOW PINS.',
@@ -254,7 +254,7 @@ export const poolMetricTable = {
   headgate_pooler_multiplexed_again_total: {
     type: 'counter',
     unit: '{statement}',
-    help: 'Those among them that were sent once more, on their own.',
+    help: 'Statements sent behind others that were sent once more, alone.',
     normal: 'Far below multiplexed_total.',
     bad: 'A large part of multiplexed_total.',
     action: 'Set multiplex_depth to 1.',
@@ -332,7 +332,7 @@ export const poolMetricTable = {
   headgate_pooler_wait_seconds: {
     type: 'histogram',
     unit: 's',
-    help: 'How long clients waited that had to wait for a server, also in vain.',
+    help: 'Waiting times of clients that had to wait for a server, including those that gave up.',
     normal: 'p99 of some milliseconds.',
     bad: 'p99 rises while query_seconds is flat: too few connections.',
     action: 'Raise pool_size, or shorten transactions.',

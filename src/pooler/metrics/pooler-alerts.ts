@@ -18,7 +18,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     expr: 'rate(headgate_pooler_wait_timeouts_total[5m]) > 0',
     summary: 'Clients of the pooler get no server',
     description:
-      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} wait in vain (query_wait_timeout).',
+      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} time out waiting for a server (query_wait_timeout).',
   },
   {
     alert: 'HeadgatePoolerSaturated',
@@ -63,7 +63,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     expr: 'rate(headgate_pooler_own_errors_total{reason="server_lost"}[5m]) > 0',
     summary: 'Servers close connections in use',
     description:
-      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} lose their server in the middle of something.',
+      '{{ $value | humanize }} clients a second of {{ $labels.user }} in {{ $labels.database }} lose their server in a query or a transaction.',
   },
   {
     alert: 'HeadgatePoolerManyPinned',
@@ -115,7 +115,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     for: '10m',
     expr: 'headgate_pooler_state{state="paused"} == 1',
     summary: 'The pooler is paused',
-    description: '{{ $labels.instance }} serves nobody until RESUME is said on its console.',
+    description: '{{ $labels.instance }} serves no client until RESUME is issued on its console.',
   },
 ];
 

@@ -37,7 +37,11 @@ export class AbandonedStatement extends Caretaker {
     if (backend.handOn(this.#generation) || !backend.isSettled) return;
     backend.user = undefined;
     if (backend.isInDoubt)
-      this.#pool.discard(backend, this.#generation, new Error('Nobody knows what state the server is in.'));
+      this.#pool.discard(
+        backend,
+        this.#generation,
+        new Error('The state of the server connection is unknown.'),
+      );
     else this.#pool.release(backend, this.#generation);
   }
 

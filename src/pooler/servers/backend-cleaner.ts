@@ -92,7 +92,7 @@ export class BackendCleaner extends Caretaker {
   override backendSettled(backend: Backend): void {
     // A cancel request in flight might hit one of the pooler's own queries.
     if (this.#isOver || backend.replies.size > 0 || backend.isBeingCancelled) return;
-    if (backend.isInDoubt) this.#fail('Nobody knows what state the server is in.');
+    if (backend.isInDoubt) this.#fail('The state of the server connection is unknown.');
     else if (backend.status !== TransactionStatus.idle) this.#ask('ROLLBACK');
     else if (this.#resetsDone < this.#plan.resets.length)
       this.#ask(this.#plan.resets[this.#resetsDone++] as string);

@@ -89,7 +89,7 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
   /** Statements of other clients that were sent behind the one that runs. */
   readonly followers: Follower[] = [];
   /** Number of the statement that runs, among those that share the connection. */
-  turnNumber = 0;
+  statementNumber = 0;
   /** The connection for replication that has its place in the engine. */
   substitute: Backend | undefined;
   /** Closed to make room for one for replication, which was logged then. */
@@ -219,7 +219,7 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
 
   /** Notes a whole batch that will be answered, for a client that has just checked out this connection. */
   expectWhole(
-    asked: typeof Asked.wholeTurn | typeof Asked.wholeRun | typeof Asked.standInTurn,
+    asked: typeof Asked.parseBatch | typeof Asked.bindBatch | typeof Asked.standInBatch,
     subject: Subject,
   ): void {
     this.#router.expectWhole(asked, subject);
@@ -248,7 +248,7 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
   handOn(generation: number): boolean {
     const next = this.followers.shift();
     if (next === undefined) return false;
-    this.turnNumber++;
+    this.statementNumber++;
     this.home?.shareEnded();
     next.takeOver(this, generation);
     return true;

@@ -34,7 +34,7 @@ export async function borrow<T>(
     return await use(backend);
   } finally {
     if (backend.isSettled) pool.release(backend, generation);
-    else pool.discard(backend, generation, new Error('It was left in the middle of something.'));
+    else pool.discard(backend, generation, new Error('It was given back with work under way.'));
   }
 }
 

@@ -20,7 +20,7 @@ export class Canceller {
   #underWay = 0;
   readonly #waiting: (() => void)[] = [];
   /** Requests by connection. Callers that cancel the same statement share one request. */
-  readonly #requests = new Map<Backend, { readonly turn: number; readonly request: Promise<void> }>();
+  readonly #requests = new Map<Backend, { readonly statement: number; readonly request: Promise<void> }>();
   sent = 0;
   failed = 0;
 
@@ -38,28 +38,30 @@ export class Canceller {
 
   /** Resolves when the server has been told, or could not be. Never rejects. */
   cancel(backend: Backend): Promise<void> {
-    const turn = backend.turnNumber;
+    const statement = backend.statementNumber;
     const present = this.#requests.get(backend);
-    if (present?.turn === turn) return present.request;
+    if (present?.statement === statement) return present.request;
     backend.cancelBegan();
     // A pending request for an earlier statement on the same connection comes first.
     const run =
-      present === undefined ? this.#run(backend, turn) : present.request.then(() => this.#run(backend, turn));
+      present === undefined
+        ? this.#run(backend, statement)
+        : present.request.then(() => this.#run(backend, statement));
     const request = run.finally(() => {
       if (this.#requests.get(backend)?.request === request) this.#requests.delete(backend);
       backend.cancelEnded();
     });
-    this.#requests.set(backend, { turn, request });
+    this.#requests.set(backend, { statement, request });
     return request;
   }
 
-  async #run(backend: Backend, turn: number): Promise<void> {
+  async #run(backend: Backend, statement: number): Promise<void> {
     if (this.#underWay < this.#options.mostAtOnce) this.#underWay++;
-    else await this.#turn();
+    else await this.#place();
     try {
-      if (isOver(backend, turn)) return;
+      if (isOver(backend, statement)) return;
       this.sent++;
-      await this.#send(backend, turn);
+      await this.#send(backend, statement);
     } catch {
       this.failed++;
     } finally {
@@ -70,20 +72,20 @@ export class Canceller {
   }
 
   /** Waits for a place. A finished request hands its place directly to the next. */
-  #turn(): Promise<void> {
+  #place(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
     });
   }
 
-  async #send(backend: Backend, turn: number): Promise<void> {
+  async #send(backend: Backend, statement: number): Promise<void> {
     const { key, dial } = backend;
     // Some servers, most of them poolers, give no key.
     if (key === undefined) return;
     const timeoutMs = this.#options.timeoutMs || 2 ** 31 - 1;
     const outcome = await sendCancel({ ...dial, timeoutMs }, key, () => {
       // On a shared connection, a late request would hit another client's statement.
-      if (isOver(backend, turn)) return false;
+      if (isOver(backend, statement)) return false;
       backend.cancelIsSent();
       return true;
     });
@@ -98,8 +100,8 @@ export class Canceller {
 }
 
 /** The statement to cancel has been answered meanwhile. */
-function isOver(backend: Backend, turn: number): boolean {
-  return backend.isLost || backend.replies.size === 0 || backend.turnNumber !== turn;
+function isOver(backend: Backend, statement: number): boolean {
+  return backend.isLost || backend.replies.size === 0 || backend.statementNumber !== statement;
 }
 
 /**

@@ -52,14 +52,14 @@ function evictAboveLimit(pool: BackendPool): void {
 function vacate(backend: Backend): Promise<void> {
   if (backend.isGone) return Promise.resolve();
   return new Promise((resolve) => {
-    backend.user = new Leaving(resolve);
+    backend.user = new ClosingWatcher(resolve);
     const { transport } = backend;
     transport.send(terminate, 0, terminate.length);
     transport.end();
   });
 }
 
-class Leaving extends Caretaker {
+class ClosingWatcher extends Caretaker {
   readonly #gone: () => void;
 
   constructor(gone: () => void) {

@@ -4,9 +4,9 @@ import { Asked, type Subject } from './reply-queue.js';
 
 export type PlacedKind =
   | typeof Asked.query
-  | typeof Asked.wholeTurn
-  | typeof Asked.wholeRun
-  | typeof Asked.standInTurn;
+  | typeof Asked.parseBatch
+  | typeof Asked.bindBatch
+  | typeof Asked.standInBatch;
 
 export class PlacedStatement {
   readonly #asked: PlacedKind;

@@ -42,11 +42,11 @@ export const Asked = {
   standInBind: 14,
   // A whole batch in one entry, as most are. It is unfolded when its answer is not the most common one.
   /** Parse, Bind, Describe of the portal, Execute and Sync. */
-  wholeTurn: 15,
+  parseBatch: 15,
   /** Bind, Describe of the portal, Execute and Sync. */
-  wholeRun: 16,
-  /** `wholeTurn` for the client and `wholeRun` for the server: another statement stands in for the client's. */
-  standInTurn: 17,
+  bindBatch: 16,
+  /** `parseBatch` for the client and `bindBatch` for the server: another statement stands in for the client's. */
+  standInBatch: 17,
   /** BindComplete for a Bind of the pooler's own. */
   ownBind: 18,
   /** CommandComplete of the pooler's own portal; everything, rows included, stays here. */
@@ -86,8 +86,8 @@ export class ReplyQueue {
   #head = 0;
   #size = 0;
   #syncs = 0;
-  #turns = 0;
-  #turnsOver = 0;
+  #batches = 0;
+  #batchesDone = 0;
 
   get size(): number {
     return this.#size;
@@ -102,22 +102,22 @@ export class ReplyQueue {
    * True if a batch is still unanswered. A batch ends with a Sync or a Query of the client's. From its first error on, a batch
    * is ignored as a whole. The outcome of an earlier batch is known when it is answered.
    */
-  get owesTurn(): boolean {
-    return this.#turns > 0;
+  get owesBatch(): boolean {
+    return this.#batches > 0;
   }
 
-  /** Number of batches answered or ignored, out of `turnsSent`. */
-  get turnsOver(): number {
-    return this.#turnsOver;
+  /** Number of batches answered or ignored, out of `batchesSent`. */
+  get batchesDone(): number {
+    return this.#batchesDone;
   }
 
-  get turnsSent(): number {
-    return this.#turnsOver + this.#turns;
+  get batchesSent(): number {
+    return this.#batchesDone + this.#batches;
   }
 
-  /** True if a request in the batch of this number may still turn out not to have happened. */
-  isUnsure(turn: number | undefined): boolean {
-    return turn !== undefined && turn >= this.#turnsOver && turn < this.turnsSent;
+  /** True if a request in the batch of this number may still batch out not to have happened. */
+  isUnsure(batch: number | undefined): boolean {
+    return batch !== undefined && batch >= this.#batchesDone && batch < this.batchesSent;
   }
 
   /** The entry that is answered next; 0 when nothing is owed. */
@@ -143,9 +143,10 @@ export class ReplyQueue {
    * Parts of the answer, if the queue holds an optional Parse, a Bind, an optional Describe of the portal, an Execute and a
    * Sync, the answer is plain, and nothing is to be noted at the Execute.
    */
-  get turnParts(): number {
+  get batchParts(): number {
     const size = this.#size;
-    if (this.isHeadWhole && size === 1) return this.head === Asked.wholeTurn ? partsOfTurn : partsOfRun;
+    if (this.isHeadWhole && size === 1)
+      return this.head === Asked.parseBatch ? partsOfParseBatch : partsOfBindBatch;
     if (size < 3 || size > 5) return notPlain;
     let parts: number = AnswerPart.bindComplete;
     let at = 0;
@@ -182,9 +183,9 @@ export class ReplyQueue {
   unfold(): number {
     const subject = this.headSubject;
     const entries = entriesOf(this.head);
-    const turnsOver = this.#turnsOver;
+    const batchesDone = this.#batchesDone;
     this.shift();
-    this.#turnsOver = turnsOver;
+    this.#batchesDone = batchesDone;
     while (this.#size + entries.length > this.#kinds.length) this.#grow();
     for (const asked of entries) this.#unshift(asked);
     // The subject belongs to the Parse, or to the Bind where there is no Parse.
@@ -206,16 +207,16 @@ export class ReplyQueue {
 
   #count(asked: Asked): void {
     if (isSync(asked)) this.#syncs++;
-    if (endsTurn(asked)) this.#turns++;
+    if (endsBatch(asked)) this.#batches++;
   }
 
   /** The answer to the head is complete. */
   shift(): void {
     const asked = this.#kinds[this.#head] as Asked;
     if (isSync(asked)) this.#syncs--;
-    if (endsTurn(asked)) {
-      this.#turns--;
-      this.#turnsOver++;
+    if (endsBatch(asked)) {
+      this.#batches--;
+      this.#batchesDone++;
     }
     this.#subjects[this.#head] = undefined;
     this.#head = (this.#head + 1) & (this.#kinds.length - 1);
@@ -252,7 +253,7 @@ export class ReplyQueue {
     const entries: Dropped[] = [];
     let hasEnded = false;
     let ignoredSyncs = 0;
-    const turnsOver = this.#turnsOver;
+    const batchesDone = this.#batchesDone;
     for (let count = this.#size; count > 0; count--) {
       if (this.isHeadWhole) count += this.unfold();
       const asked = this.#kinds[this.#head] as Asked;
@@ -263,7 +264,7 @@ export class ReplyQueue {
       else entries.push({ asked, subject });
     }
     for (const { asked, subject } of entries) this.push(asked, subject);
-    this.#turnsOver = turnsOver + ignoredSyncs;
+    this.#batchesDone = batchesDone + ignoredSyncs;
     return { hasEnded, ignoredSyncs };
   }
 
@@ -283,19 +284,19 @@ export class ReplyQueue {
 }
 
 /** Entries of a whole batch, the last one first. */
-const runEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.bind];
-const turnEntries: readonly Asked[] = [...runEntries, Asked.parse];
+const bindEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.bind];
+const parseEntries: readonly Asked[] = [...bindEntries, Asked.parse];
 const standInEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.standInBind];
-const partsOfRun = AnswerPart.bindComplete | AnswerPart.description;
-const partsOfTurn = partsOfRun | AnswerPart.parseComplete;
+const partsOfBindBatch = AnswerPart.bindComplete | AnswerPart.description;
+const partsOfParseBatch = partsOfBindBatch | AnswerPart.parseComplete;
 
 function isWhole(asked: Asked | 0): boolean {
-  return asked >= Asked.wholeTurn && asked <= Asked.standInTurn;
+  return asked >= Asked.parseBatch && asked <= Asked.standInBatch;
 }
 
 function entriesOf(asked: Asked | 0): readonly Asked[] {
-  if (asked === Asked.wholeTurn) return turnEntries;
-  return asked === Asked.wholeRun ? runEntries : standInEntries;
+  if (asked === Asked.parseBatch) return parseEntries;
+  return asked === Asked.bindBatch ? bindEntries : standInEntries;
 }
 
 function isSync(asked: Asked): boolean {
@@ -303,6 +304,6 @@ function isSync(asked: Asked): boolean {
 }
 
 /** Queries of the pooler's own are sent when nothing is owed, and must not fail. */
-function endsTurn(asked: Asked): boolean {
+function endsBatch(asked: Asked): boolean {
   return (asked <= Asked.ownSync && asked !== Asked.ownQuery) || isWhole(asked);
 }

@@ -127,7 +127,7 @@ export class ReplyRouter {
 
   /** Notes a whole batch that will be answered, for a client that has just checked out this connection. */
   expectWhole(
-    asked: typeof Asked.wholeTurn | typeof Asked.wholeRun | typeof Asked.standInTurn,
+    asked: typeof Asked.parseBatch | typeof Asked.bindBatch | typeof Asked.standInBatch,
     subject: Subject,
   ): void {
     this.#isUnsynced = false;
@@ -146,11 +146,11 @@ export class ReplyRouter {
       if (parts !== 0 && parts !== AnswerPart.description) return false;
       this.unnamed.changed(undefined, this.user);
     } else {
-      const parts = replies.turnParts;
+      const parts = replies.batchParts;
       if (parts === notPlain || parts !== plainAnswer(source, start, end)) return false;
       if ((parts & AnswerPart.parseComplete) !== 0)
         this.unnamed.parsed(replies.headSubject, Asked.parse, user);
-      else if (replies.head === Asked.standInTurn)
+      else if (replies.head === Asked.standInBatch)
         this.unnamed.pretendParsed(replies.headSubject as StandIn, this.toClient, user);
     }
     this.status = TransactionStatus.idle;

@@ -111,7 +111,7 @@ export class ServerStatements {
     if (!this.#hasTooMany) return evicted;
     for (const [statement, copy] of this.#copies) {
       // The server may lack it, or have it for another statement.
-      const isUnanswered = replies.size > 0 && copy.batch >= replies.turnsOver;
+      const isUnanswered = replies.size > 0 && copy.batch >= replies.batchesDone;
       if (statement === this.#last || isUnanswered) continue;
       this.#forget(statement);
       evicted.push(copy);

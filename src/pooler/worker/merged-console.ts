@@ -1,7 +1,7 @@
 /** Console of a worker: it shows all workers, and its commands apply to all of them. */
 
 import type { Endpoint } from '../../net/endpoint.js';
-import type { PoolerView } from '../console/pooler-view.js';
+import type { PoolerControls, PoolerView } from '../console/pooler-view.js';
 import { AllWorkersControls } from '../messages/all-workers-controls.js';
 import type { Calls } from '../messages/calls.js';
 import { MergedView } from '../messages/merged-view.js';
@@ -10,12 +10,14 @@ import type { SnapshotRequest, WorkerSnapshots } from '../messages/worker-snapsh
 /** Timeout of the supervisor's answer; the supervisor gives each worker less. */
 const snapshotTimeoutMs = 10_000;
 
-export class MergedConsole extends AllWorkersControls {
+export class MergedConsole {
+  /** Commands for all workers. */
+  readonly controls: PoolerControls;
   readonly #calls: Calls;
   readonly #endpoints: readonly Endpoint[];
 
   constructor(calls: Calls, endpoints: readonly Endpoint[]) {
-    super((control, signal) => calls.ask('control', control, { signal }));
+    this.controls = new AllWorkersControls((control, signal) => calls.ask('control', control, { signal }));
     this.#calls = calls;
     this.#endpoints = endpoints;
   }

@@ -185,7 +185,7 @@ class Worker {
 
   async #start(beginning: Beginning): Promise<void> {
     const ids = this.#ids;
-    const mergedConsole = new MergedConsole(this.#calls, beginning.endpoints);
+    const merged = new MergedConsole(this.#calls, beginning.endpoints);
     const config = decodeConfig(beginning.config);
     const { makeFleet, opened, ...host } = this.#host;
     const pooler = new Pooler(config, {
@@ -203,7 +203,7 @@ class Worker {
         consoleOf: ({ view, controls }) => {
           this.#view = view;
           this.#controls = controls;
-          return { view, controls: mergedConsole, gather: (wanted) => mergedConsole.gather(view, wanted) };
+          return { view, controls: merged.controls, gather: (wanted) => merged.gather(view, wanted) };
         },
       },
     });

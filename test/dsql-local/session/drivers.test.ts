@@ -93,8 +93,10 @@ test('pg prepares a named statement once, also when it fails', async () => {
 
 test('pg cancels a statement, also one that changes rows', async () => {
   const { processID, secretKey } = a.pg as unknown as { processID: number; secretKey: number };
+  const locks = `SELECT count(*)::int AS n FROM pg_locks WHERE relation = 't'::regclass`;
   const cancel = async (): Promise<void> => {
-    await delay(100);
+    // The statement runs as soon as it has locked its table.
+    await expect.poll(async () => (await b.must(locks))[0], { timeout: 10_000 }).not.toEqual({ n: 0 });
     const packet = Buffer.from([0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 0, 0, 0, 0, 0]);
     packet.writeInt32BE(processID, 8);
     packet.writeInt32BE(secretKey, 12);
@@ -102,12 +104,13 @@ test('pg cancels a statement, also one that changes rows', async () => {
       .on('error', () => {})
       .end(packet);
   };
-  for (const sql of ['SELECT pg_sleep(20)', `UPDATE t SET v = 'c' WHERE pg_sleep(20) IS NULL`]) {
+  const select = 'SELECT pg_sleep(20), (SELECT count(*) FROM t)';
+  for (const sql of [select, `UPDATE t SET v = 'c' WHERE pg_sleep(20) IS NULL`]) {
     const [outcome] = await Promise.all([a.run(sql), cancel()]);
     expect(outcome).toMatchObject({ code: '57014', message: 'canceling statement due to user request' });
   }
   await a.must('BEGIN');
-  const [outcome] = await Promise.all([a.run('SELECT pg_sleep(20)'), cancel()]);
+  const [outcome] = await Promise.all([a.run(select), cancel()]);
   expect(outcome).toMatchObject({ code: '57014' });
   expect(await a.run('SELECT 1')).toMatchObject({ code: '25P02' });
   await a.must('ROLLBACK');

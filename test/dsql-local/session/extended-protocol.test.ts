@@ -1,8 +1,8 @@
 /** Parse, Bind, Describe, Execute, Close, Flush and Sync, answered message by message as PostgreSQL answers them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Backend } from '../../../src/wire/message-types.js';
+import { int4 } from '../../pooler/raw/batches.js';
 import { type Script, type Step, step, untilType } from '../../pooler/raw/trace.js';
-import { int4 } from '../../pooler/raw/turns.js';
 import { Pair } from './pair.js';
 
 let pair: Pair;

@@ -1,10 +1,13 @@
 // What a reload changes, and when.
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
+import { adjustPolicy, type PoolPolicy, readPolicy } from '../../../src/core/pool-policy.js';
+import { OptionReader } from '../../../src/kernel/option-reader.js';
 import { diffConfig, needsOtherServers } from '../../../src/pooler/config/config-diff.js';
 import { allOptions, entryOptions } from '../../../src/pooler/config/option-table.js';
 import { policyFor } from '../../../src/pooler/config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from '../../../src/pooler/config/pooler-config.js';
-import { load } from './config-files.js';
+import { load, problemsOf } from './config-files.js';
 
 const before = `
 databases: { app: { host: a, poolSize: 5, password: one }, old: {}, same: {} }
@@ -87,42 +90,59 @@ test('A reload replaces them for whatever makes a connection another one, whiche
   }
 });
 
-/** The engine takes these numbers over while it runs; for any other, another engine takes over, and open connections close. */
-const takenOver = [
-  'idleTimeout',
-  'maxUses',
-  'checkAfterIdle',
-  'idleOrder',
-  'dialLimit',
-  'backoffBase',
-  'backoffCap',
+const settingsOfTheEngine = [
+  'pooling.poolSize',
+  'pooling.minPoolSize',
+  'pooling.serverLifetime',
+  'pooling.serverLifetimeJitter',
+  'pooling.serverMaxUses',
+  'pooling.serverIdleTimeout',
+  'pooling.serverConnectTimeout',
+  'pooling.serverLoginRetry',
+  'pooling.serverConnectLimit',
+  'pooling.serverRoundRobin',
+  'pooling.serverCheckDelay',
+  'fairShares.capacity',
+  'fairShares.regularIdleTimeout',
+  'fairShares.regularMaxLifetime',
+  'fairShares.reservedIdleTimeout',
+  'fairShares.reservedMaxLifetime',
+  'timeouts.queryWaitTimeout',
 ];
 
-test.each([
-  ['pooling', 'serverIdleTimeout', '1m'],
-  ['pooling', 'serverMaxUses', '7'],
-  ['pooling', 'serverLifetime', '5m'],
-  ['pooling', 'serverLifetimeJitter', '0.3'],
-  ['pooling', 'serverConnectTimeout', '3s'],
-  ['pooling', 'serverConnectLimit', '2'],
-  ['pooling', 'serverRoundRobin', 'true'],
-  ['fairShares', 'regularIdleTimeout', '1m'],
-  ['fairShares', 'reservedIdleTimeout', '1m'],
-  ['fairShares', 'regularMaxLifetime', '5m'],
-  ['fairShares', 'reservedMaxLifetime', '5m'],
-] as const)('A reload of %s.%s holds when the table of options says so', (section, key, value) => {
-  const usual = load('databases: { app: {} }\nauth: { type: trust }').config;
-  const other = load(
-    `databases: { app: {} }\nauth: { type: trust }\n${section}: { ${key}: ${value} }`,
-  ).config;
-  const [was, is] = [usual, other].map((config) =>
-    Object.entries(policyFor(config, databaseFor(config, 'app') as DatabaseConfig, 'u')),
-  );
-  const before = new Map<string, unknown>(was);
-  const changed = (is ?? []).filter(([name, now]) => now !== before.get(name)).map(([name]) => name);
-  const effect = changed.every((name) => takenOver.includes(name)) ? 'now' : 'new-servers';
-  expect(changed).not.toEqual([]);
-  expect(allOptions.find((option) => option.path === `${section}.${key}`)?.option.reload).toBe(effect);
+/** Values of all kinds: of each option, those that it accepts are tried. */
+const values = ['7', '77', '5m', '0.3', 'true', 'false', 'select 7', 'session'];
+
+/** The engine's policy for the pool of a user; undefined where the configuration is refused. */
+function policyWith(said: string): PoolPolicy | undefined {
+  const yaml = `databases: { app: {} }\nauth: { type: trust }\n${said}`;
+  if (problemsOf(() => load(yaml)).length > 0) return undefined;
+  const { config } = load(yaml);
+  const options = policyFor(config, databaseFor(config, 'app') as DatabaseConfig, 'u');
+  return readPolicy(new OptionReader(options), false);
+}
+
+type Difference = keyof PoolPolicy;
+
+function differences(one: PoolPolicy, other: PoolPolicy): Difference[] {
+  return (Object.keys(one) as Difference[]).filter((key) => !isDeepStrictEqual(one[key], other[key]));
+}
+
+test('A reload of each setting of the engine holds when the table of options says so', () => {
+  const compared: string[] = [];
+  for (const { section, key, path, option } of allOptions) {
+    const policies = values.map((value) => policyWith(`${section}: { ${key}: ${value} }`));
+    for (const next of policies) {
+      const present = { ...(policyWith('') as PoolPolicy) };
+      if (next === undefined || differences(present, next).length === 0) continue;
+      adjustPolicy(present, next);
+      // The pool takes its size over as its limit, and callers bring their own timeout.
+      const left = differences(present, next).filter((name) => name !== 'max' && name !== 'acquireTimeout');
+      expect([path, left, option.reload]).toEqual([path, left, left.length === 0 ? 'now' : 'new-servers']);
+      if (!compared.includes(path)) compared.push(path);
+    }
+  }
+  expect(compared).toEqual(settingsOfTheEngine);
 });
 
 test('Everything that needs a restart says why, and nothing else does', () => {

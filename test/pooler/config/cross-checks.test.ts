@@ -16,9 +16,9 @@ function wrongWith(yaml: string, files: Record<string, string> = {}): string[] {
 
 test.each<[string, string, string]>([
   [
-    'where nobody could connect',
+    'where no client could connect',
     `${enough}listen: { addresses: [] }\nunixSocket: { dir: '' }`,
-    'listen.addresses: is none and unixSocket.dir is none: nobody could connect',
+    'listen.addresses: is none and unixSocket.dir is none: no client could connect',
   ],
   [
     'without a database',

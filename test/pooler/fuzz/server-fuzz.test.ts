@@ -1,4 +1,4 @@
-// Bad clients at a real pooler in front of a real server: whatever they send, in whatever order and at whatever moment, others
+// Bad clients at a real pooler in front of a real server: whatever they send, in any order and at any moment, others
 // are served as before, and the memory of the pooler's process returns to what it was. HEADGATE_SEED=<seed> sends the same again, HEADGATE_CASES=<number> more of it.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

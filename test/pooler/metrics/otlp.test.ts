@@ -151,7 +151,12 @@ test('an export of many series is sent in requests of bounded size', async () =>
     values: [n],
   }));
   const families = () => [
-    { name: 'headgate_pooler_user_held', help: 'What the user holds.', type: 'gauge' as const, groups },
+    {
+      name: 'headgate_pooler_user_held',
+      help: 'Server connections that the user holds.',
+      type: 'gauge' as const,
+      groups,
+    },
   ];
   const exporter = new OtlpExporter(
     { url, headers: {}, intervalMs: 1_000_000, resource: {} },

@@ -1,4 +1,4 @@
-// Several clients and an outsider play one script, one turn after the other: all of them on PostgreSQL itself, or the clients through
+// Several clients and an outsider play one script, one batch after the other: all of them on PostgreSQL itself, or the clients through
 // the pooler. Every answer becomes a line, so that two performances can be compared.
 import { setTimeout as pause } from 'node:timers/promises';
 import { readErrorFields } from '../../../src/wire/error-fields.js';
@@ -17,41 +17,41 @@ import { answers, Script } from './trace.js';
 /** The outsider is connected to PostgreSQL itself, whatever lies between PostgreSQL and the clients. */
 export type Who = 'A' | 'B' | 'C' | 'outsider';
 
-/** What somebody sends in one write, and all answers to it are awaited before the next turn. */
-export interface Turn {
+/** Messages that an actor sends in one write. All answers to them are awaited before the next batch. */
+export interface Batch {
   readonly who: Who;
   /** For the transcript. */
   readonly label: string;
   readonly script: Script;
-  /** Whether the client leaves in place of sending anything. Its next turn is that of a new client. */
+  /** Whether the client leaves in place of sending anything. Its next batch is that of a new client. */
   readonly isLeaving?: boolean;
 }
 
-export function leave(who: Who): Turn {
+export function leave(who: Who): Batch {
   return { who, label: 'leaves', script: new Script(), isLeaving: true };
 }
 
-export function turn(who: Who, label: string, write: (script: Script) => Script): Turn {
+export function batch(who: Who, label: string, write: (script: Script) => Script): Batch {
   return { who, label, script: write(new Script()) };
 }
 
-/** Where the clients connect to, and what happens before each turn of a client. */
+/** Where the clients connect to, and what happens before each batch of a client. */
 export interface Place {
   readonly clients: TestDatabase;
   /** Keeps its connection from one performance to the next. */
   readonly outsider: RawSession;
-  readonly beforeTurn?: () => Promise<void>;
+  readonly beforeBatch?: () => Promise<void>;
 }
 
 /** Longer than anything here takes, even on a busy machine. */
 const deadlineMs = 10_000;
 
-/** Plays all turns; a line for each turn, and one for each message that answers it. */
-export async function perform(place: Place, turns: readonly Turn[]): Promise<string[]> {
+/** Plays all batches; a line for each batch, and one for each message that answers it. */
+export async function perform(place: Place, batches: readonly Batch[]): Promise<string[]> {
   const sessions = new Map<Who, RawSession>([['outsider', place.outsider]]);
   const transcript = new Transcript();
   try {
-    for (const { who, label, script, isLeaving } of turns) {
+    for (const { who, label, script, isLeaving } of batches) {
       let session = sessions.get(who);
       if (isLeaving === true) {
         session?.socket.end(terminate);
@@ -64,7 +64,7 @@ export async function perform(place: Place, turns: readonly Turn[]): Promise<str
       }
       transcript.note(`${who}: ${label}`);
       // Also in a transaction: a BEGIN alone takes no server connection.
-      if (who !== 'outsider') await place.beforeTurn?.();
+      if (who !== 'outsider') await place.beforeBatch?.();
       const bytes = Buffer.from(script.writer.buffer.subarray(0, script.writer.length));
       session.socket.write(bytes);
       const received = await within(

@@ -1,7 +1,7 @@
 // Random lives of three clients and an outsider whose tables, types and functions change, as moves that are filtered to what PostgreSQL
 // answers in one way only, and that nobody has to wait for.
 import fc from 'fast-check';
-import { leave, type Turn, turn, type Who } from './actors.js';
+import { type Batch, batch, leave, type Who } from './actors.js';
 import {
   close,
   describeStatement,
@@ -14,7 +14,7 @@ import {
   typeId,
   use,
   type Value,
-} from './turns.js';
+} from './batches.js';
 
 export const setUp = `create schema front; create type mood as enum ('sad', 'glad');
   create table t (a int, w timestamp, m mood);
@@ -187,13 +187,13 @@ interface Life {
 const boundAgain = [run('A', 'select 1'), use('A', '')];
 
 /**
- * The turns of a life. Left out are: uses of names that the client has not prepared, or not since a table began to hide another one;
- * changes while another client is in a transaction, which would wait for it; and all turns of others that would wait for a change which
+ * The batches of a life. Left out are: uses of names that the client has not prepared, or not since a table began to hide another one;
+ * changes while another client is in a transaction, which would wait for it; and all batches of others that would wait for a change which
  * is not committed, or for the only server connection.
  */
-export function turnsOf(steps: readonly Step[], servers: 'one' | 'several'): Turn[] {
+export function batchesOf(steps: readonly Step[], servers: 'one' | 'several'): Batch[] {
   const lives = new Map<Who, Life>();
-  const turns: Turn[] = [];
+  const batches: Batch[] = [];
   for (const { who, move } of steps) {
     const mine = lives.get(who) ?? { statements: new Map(), isInTransaction: false, hasChanged: false };
     lives.set(who, mine);
@@ -207,14 +207,14 @@ export function turnsOf(steps: readonly Step[], servers: 'one' | 'several'): Tur
       continue;
     // It would wait for a row that another transaction has changed.
     if (isUpdate(move, mine) && others.some(({ isInTransaction }) => isInTransaction)) continue;
-    const next = turnOf(who, move, mine);
+    const next = batchOf(who, move, mine);
     if (next === undefined) continue;
-    turns.push(next);
+    batches.push(next);
     if (isChange && mine.isInTransaction) mine.hasChanged = true;
     if (isChange && move.text === shadow) for (const life of lives.values()) life.statements.clear();
   }
-  for (const [who, { isInTransaction }] of lives) if (isInTransaction) turns.push(query(who, 'rollback'));
-  return [...boundAgain, ...turns, query('outsider', 'select * from public.t')];
+  for (const [who, { isInTransaction }] of lives) if (isInTransaction) batches.push(query(who, 'rollback'));
+  return [...boundAgain, ...batches, query('outsider', 'select * from public.t')];
 }
 
 function isUpdate(move: Move, { statements }: Life): boolean {
@@ -224,7 +224,7 @@ function isUpdate(move: Move, { statements }: Life): boolean {
   return text?.startsWith('update') === true;
 }
 
-function turnOf(who: Who, move: Move, mine: Life): Turn | undefined {
+function batchOf(who: Who, move: Move, mine: Life): Batch | undefined {
   switch (move.do) {
     case 'run':
       mine.statements.set('', move.of);
@@ -235,7 +235,7 @@ function turnOf(who: Who, move: Move, mine: Life): Turn | undefined {
       return query(who, move.text);
     case 'changeInPipeline':
       mine.statements.delete('');
-      return turn(who, `in one batch: ${move.text}; ${move.of.text}`, (s) =>
+      return batch(who, `in one batch: ${move.text}; ${move.of.text}`, (s) =>
         s
           .parse(move.text)
           .bind()
@@ -263,20 +263,20 @@ function turnOf(who: Who, move: Move, mine: Life): Turn | undefined {
       mine.statements.clear();
       return move.do === 'leave' ? leave(who) : query(who, 'deallocate all');
     default:
-      return statementTurn(who, move, mine);
+      return statementBatch(who, move, mine);
   }
 }
 
 type StatementMove = Extract<Move, { readonly name: string }>;
 
-function statementTurn(who: Who, move: StatementMove, mine: Life): Turn | undefined {
+function statementBatch(who: Who, move: StatementMove, mine: Life): Batch | undefined {
   const { name } = move;
   if ('of' in move) {
     const { text, types = [], values } = move.of;
     const had = mine.statements.has(name);
     mine.statements.set(name, move.of);
     if (move.do === 'prepareAndUse')
-      return turn(who, `close, parse and use ${name}: ${text}`, (s) =>
+      return batch(who, `close, parse and use ${name}: ${text}`, (s) =>
         s
           .closeStatement(name)
           .parse(text, name, types)
@@ -287,7 +287,7 @@ function statementTurn(who: Who, move: StatementMove, mine: Life): Turn | undefi
       );
     if (name === '' || !had)
       return move.do === 'parse' ? parse(who, name, text, types) : prepare(who, name, text, types);
-    return turn(who, `close and ${move.do} ${name}: ${text}`, (s) => {
+    return batch(who, `close and ${move.do} ${name}: ${text}`, (s) => {
       s.closeStatement(name).parse(text, name, types);
       return move.do === 'parse' ? s.sync() : s.describeStatement(name).sync();
     });

@@ -5,10 +5,10 @@ import { StartupCode } from '../../../src/wire/message-types.js';
 import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
-import { ask, Occupants, type Place, perform, type Turn } from './actors.js';
+import { ask, type Batch, Occupants, type Place, perform } from './actors.js';
 import { withoutLostType } from './allowed-differences.js';
 import { checkRandomly } from './random-runs.js';
-import { lives, setUp, turnsOf } from './random-schema-moves.js';
+import { batchesOf, lives, setUp } from './random-schema-moves.js';
 
 /** HEADGATE_COMPARE=postgres compares PostgreSQL with itself, to test the comparison: there is no difference then. */
 const isSelfTest = process.env['HEADGATE_COMPARE'] === 'postgres';
@@ -24,22 +24,22 @@ afterAll(async () => {
   await db.drop();
 });
 
-async function performed(place: Place, turns: readonly Turn[]): Promise<string[]> {
+async function performed(place: Place, batches: readonly Batch[]): Promise<string[]> {
   await ask(outsider, `drop schema if exists front, public cascade; create schema public; ${setUp}`);
-  return (await perform(place, turns)).map(withoutLostType);
+  return (await perform(place, batches)).map(withoutLostType);
 }
 
 /** A pooler of its own for each life, so that a failure does not depend on the lives before it. */
 async function throughPooler(
-  turns: readonly Turn[],
+  batches: readonly Batch[],
   pooling: Readonly<Record<string, unknown>>,
   servers: number,
 ): Promise<string[]> {
   const pooler = await startTestPooler(db, { pooling: { poolSize: servers, ...pooling } });
   try {
-    if (servers === 1) return await performed({ clients: pooler, outsider }, turns);
+    if (servers === 1) return await performed({ clients: pooler, outsider }, batches);
     const occupants = await Occupants.open(pooler, servers);
-    return await performed({ clients: pooler, outsider, beforeTurn: () => occupants.shift() }, turns);
+    return await performed({ clients: pooler, outsider, beforeBatch: () => occupants.shift() }, batches);
   } finally {
     await pooler.stop();
   }
@@ -53,10 +53,12 @@ test.each([
   'Whatever changes under the statements of clients, they are answered as by PostgreSQL, with %s',
   async (_with, servers, pooling, runs) => {
     await checkRandomly(lives, runs, async (steps) => {
-      const turns = turnsOf(steps, servers === 1 ? 'one' : 'several');
+      const batches = batchesOf(steps, servers === 1 ? 'one' : 'several');
       const direct = { clients: db, outsider };
-      const expected = await performed(direct, turns);
-      const played = await (isSelfTest ? performed(direct, turns) : throughPooler(turns, pooling, servers));
+      const expected = await performed(direct, batches);
+      const played = await (isSelfTest
+        ? performed(direct, batches)
+        : throughPooler(batches, pooling, servers));
       expect(played).toEqual(expected);
     });
   },

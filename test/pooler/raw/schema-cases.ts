@@ -1,5 +1,5 @@
 // Scripts about statements whose tables, types and functions change, each with a sentence that says what a client can rely on.
-import { type Turn, turn } from './actors.js';
+import { type Batch, batch } from './actors.js';
 import {
   close,
   describeStatement,
@@ -12,12 +12,12 @@ import {
   timestamp,
   typeId,
   use,
-} from './turns.js';
+} from './batches.js';
 
 export interface Case {
   readonly name: string;
   readonly setUp: string;
-  readonly turns: readonly Turn[];
+  readonly batches: readonly Batch[];
   /** Whether statements are used whose parameters are of a type that is gone. */
   readonly losesType?: boolean;
   /** Whether a client keeps its server connection, so that one is not enough for all. */
@@ -35,7 +35,7 @@ const refused: readonly Case[] = [
   {
     name: 'A described statement is refused with 0A000 on every use until the client prepares it again',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', all),
       query('outsider', addColumn),
       ...Array.from({ length: 4 }, () => use('A', 's')),
@@ -50,7 +50,7 @@ const refused: readonly Case[] = [
   {
     name: 'A statement that was never described is refused with 0A000, too',
     setUp: table,
-    turns: [
+    batches: [
       parse('A', 's', all),
       query('outsider', addColumn),
       ...Array.from({ length: 3 }, () => use('A', 's')),
@@ -62,8 +62,8 @@ const refused: readonly Case[] = [
   {
     name: 'A statement whose rows were described by its portal is refused with 0A000',
     setUp: table,
-    turns: [
-      turn('A', 'parse, bind, describe the portal and execute s', (s) =>
+    batches: [
+      batch('A', 'parse, bind, describe the portal and execute s', (s) =>
         s.parse(all, 's').bind([], 's').describePortal().execute().sync(),
       ),
       use('A', 's'),
@@ -74,7 +74,7 @@ const refused: readonly Case[] = [
   {
     name: 'A statement is of use again when the table is changed back',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', all),
       parse('B', 's', all),
       query('outsider', addColumn),
@@ -94,7 +94,7 @@ const refused: readonly Case[] = [
   {
     name: 'INSERT RETURNING * that is refused with 0A000 inserts nothing',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', insert),
       use('A', 's', ['3']),
       query('B', addColumn),
@@ -107,11 +107,11 @@ const refused: readonly Case[] = [
   {
     name: 'A statement is refused in the middle of a pipeline, and the rest up to Sync is skipped',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', all),
       prepare('A', 'n', count),
       query('outsider', addColumn),
-      turn('A', 'n, s, n, Sync, n', (s) =>
+      batch('A', 'n, s, n, Sync, n', (s) =>
         s
           .bind([], 'n')
           .execute()
@@ -124,7 +124,7 @@ const refused: readonly Case[] = [
           .execute()
           .sync(),
       ),
-      turn('A', 'insert, s, Sync', (s) =>
+      batch('A', 'insert, s, Sync', (s) =>
         s.parse('insert into t values (9)').bind().execute().bind([], 's').execute().sync(),
       ),
       query('outsider', all),
@@ -133,7 +133,7 @@ const refused: readonly Case[] = [
   {
     name: 'A transaction in which a statement is refused has failed',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', all),
       query('outsider', addColumn),
       query('A', 'begin'),
@@ -153,7 +153,7 @@ const wrongValues: readonly Case[] = [
   {
     name: 'A value that its type does not take is complained about before rows of another shape are',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', insert),
       query('outsider', 'alter table t alter c type text'),
       use('A', 's', ['no number']),
@@ -168,7 +168,7 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'A fresh statement of a client that never prepared the text takes a timestamptz for what it is',
     setUp: 'create table t (c timestamp)',
-    turns: [
+    batches: [
       prepare('A', 's', insert),
       use('A', 's', ['2026-01-01 12:00+05']),
       query('outsider', 'alter table t alter c type timestamptz'),
@@ -183,7 +183,7 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'A client that was never told the types still has those of its Parse',
     setUp: 'create table t (c timestamp)',
-    turns: [
+    batches: [
       parse('A', 's', 'insert into t values ($1)'),
       query('outsider', 'alter table t alter c type timestamptz'),
       use('A', 's', ['2026-01-01 12:00+05']),
@@ -195,7 +195,7 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'Declared types are kept, whatever the column becomes',
     setUp: 'create table t (c int)',
-    turns: [
+    batches: [
       prepare('A', 'four', insert, [typeId.int4]),
       prepare('A', 'any', insert, [0]),
       prepare('A', 'letters', 'insert into t values ($1::text::int) returning *', [typeId.text]),
@@ -218,7 +218,7 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'A text that could not be parsed is parsed again, and counts when its table is there',
     setUp: '',
-    turns: [
+    batches: [
       prepare('A', 's', all),
       use('A', 's'),
       prepare('B', 's', all),
@@ -236,7 +236,7 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'A statement whose table is away is refused, and of use when the table is back',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', all),
       parse('B', 'n', count),
       query('outsider', 'drop table t'),
@@ -256,11 +256,11 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'A closed name can be given to the same text again, which is parsed anew',
     setUp: 'create table t (c int)',
-    turns: [
+    batches: [
       prepare('A', 's', insert),
       use('A', 's', ['1']),
       query('outsider', 'alter table t alter c type text'),
-      turn('A', 'close, parse, describe and use s in one batch', (s) =>
+      batch('A', 'close, parse, describe and use s in one batch', (s) =>
         s.closeStatement('s').parse(insert, 's').describeStatement('s').bind(['x'], 's').execute().sync(),
       ),
       close('A', 's'),
@@ -272,7 +272,7 @@ const freshlyParsed: readonly Case[] = [
   {
     name: 'A name that is taken is refused with 42P05, and the statement that has it stays as it is',
     setUp: 'create table t (c int)',
-    turns: [
+    batches: [
       prepare('A', 's', insert),
       prepare('A', 's', insert),
       prepare('A', 's', all),
@@ -295,7 +295,7 @@ const names: readonly Case[] = [
   {
     name: 'A table that hides another one by search_path is what fresh statements mean',
     setUp: 'create table t (c int); create schema front',
-    turns: [
+    batches: [
       query('A', 'set search_path = front, public'),
       query('B', 'set search_path = front, public'),
       prepare('A', 'n', count),
@@ -321,7 +321,7 @@ const names: readonly Case[] = [
   {
     name: 'A table in the schema of the user hides the public one for fresh statements',
     setUp: `${table}; create schema postgres`,
-    turns: [
+    batches: [
       prepare('A', 'n', count),
       use('A', 'n'),
       query('outsider', 'create table postgres.t (c text)'),
@@ -337,7 +337,7 @@ const names: readonly Case[] = [
   {
     name: 'Statements follow the search_path that the client sets, and are refused where their rows change',
     setUp: 'create table t (c int); create schema front; create table front.t (c text, d int)',
-    turns: [
+    batches: [
       prepare('A', 'ins', 'insert into t values ($1)'),
       prepare('A', 'n', count),
       prepare('A', 's', all),
@@ -362,7 +362,7 @@ const names: readonly Case[] = [
     name: 'A temporary table hides the public one for its own client alone',
     setUp: table,
     pins: true,
-    turns: [
+    batches: [
       prepare('B', 'n', count),
       prepare('B', 'ins', insert),
       query('A', 'create temp table t (c text, d text)'),
@@ -382,7 +382,7 @@ const names: readonly Case[] = [
   {
     name: 'A function that is replaced answers at once, and is refused with 0A000 when it returns another type',
     setUp: "create function f(int) returns text language sql as $$ select 'first' $$",
-    turns: [
+    batches: [
       prepare('A', 's', 'select f($1)'),
       use('A', 's', ['1']),
       query(
@@ -409,7 +409,7 @@ const names: readonly Case[] = [
   {
     name: 'A function that is overloaded is chosen anew by fresh statements, and kept by those with types',
     setUp: "create function f(int) returns text language sql as $$ select 'number' $$",
-    turns: [
+    batches: [
       prepare('A', 's', 'select f($1)'),
       parse('B', 's', 'select f($1)'),
       query('outsider', "create function f(text) returns text language sql as $$ select 'letters' $$"),
@@ -427,7 +427,7 @@ const names: readonly Case[] = [
   {
     name: 'A view that is replaced answers with what it selects now',
     setUp: 'create table t (c int, d int); insert into t values (1, 2); create view v as select c from t',
-    turns: [
+    batches: [
       prepare('A', 's', 'select c from v where c > $1'),
       prepare('A', 'all', 'select * from v'),
       use('A', 's', ['0']),

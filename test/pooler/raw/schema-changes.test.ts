@@ -5,7 +5,7 @@ import { StartupCode } from '../../../src/wire/message-types.js';
 import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
-import { ask, Occupants, type Place, perform, type Turn, type Who } from './actors.js';
+import { ask, type Batch, Occupants, type Place, perform, type Who } from './actors.js';
 import { withoutLostType } from './allowed-differences.js';
 import { type Case, cases } from './schema-cases.js';
 import { type Change, changes, script } from './schema-changes.js';
@@ -45,7 +45,7 @@ async function anotherEachTime(): Promise<Place> {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 3 } });
   const occupants = await Occupants.open(pooler, 3);
   onTestFinished(() => occupants.close());
-  return { clients: pooler, outsider, beforeTurn: () => occupants.shift() };
+  return { clients: pooler, outsider, beforeBatch: () => occupants.shift() };
 }
 
 /** What PostgreSQL itself answers: the same for all places that a script is played at. */
@@ -53,30 +53,30 @@ const expectations = new Map<string, string[]>();
 
 async function compare(
   open: () => Promise<Place>,
-  { name, setUp, turns, losesType = false }: Case,
+  { name, setUp, batches, losesType = false }: Case,
 ): Promise<void> {
-  const expected = expectations.get(name) ?? (await performedOn({ clients: db, outsider }, setUp, turns));
+  const expected = expectations.get(name) ?? (await performedOn({ clients: db, outsider }, setUp, batches));
   expectations.set(name, expected);
-  const played = await performedOn(await open(), setUp, turns);
+  const played = await performedOn(await open(), setUp, batches);
   const comparable = (lines: readonly string[]) => (losesType ? lines.map(withoutLostType) : lines);
   expect(comparable(played)).toEqual(comparable(expected));
 }
 
-async function performedOn(place: Place, setUp: string, turns: readonly Turn[]): Promise<string[]> {
+async function performedOn(place: Place, setUp: string, batches: readonly Batch[]): Promise<string[]> {
   await ask(
     outsider,
     `drop schema if exists front, postgres, public cascade; create schema public; ${setUp}`,
   );
-  return perform(place, turns);
+  return perform(place, batches);
 }
 
 describe.each(Object.entries(places))('A client is answered as by PostgreSQL, with %s', (_with, open) => {
   test.each(changesOf(open))('%s, changed by %s', async (name, changer, change) => {
-    const turns = script(change, changer);
+    const batches = script(change, changer);
     await compare(open, {
       name: `${name}, ${changer}`,
       setUp: change.before,
-      turns,
+      batches,
       losesType: change.losesType ?? false,
     });
   });

@@ -1,6 +1,6 @@
 // Changes of a table under the statements `insert into t values ($1) returning *` and `select * from t`, and the script that is played
 // for each of them: statements from before the change, fresh ones, and all of them again when the change is taken back.
-import type { Turn, Who } from './actors.js';
+import type { Batch, Who } from './actors.js';
 import {
   binaryText,
   close,
@@ -15,7 +15,7 @@ import {
   timestamp,
   use,
   type Value,
-} from './turns.js';
+} from './batches.js';
 
 export interface Change {
   readonly name: string;
@@ -192,20 +192,20 @@ export const changes: readonly Change[] = [
 const insert = 'insert into t values ($1) returning *';
 const all = 'select * from t';
 
-function each(values: readonly Value[], make: (value: Value) => Turn): Turn[] {
+function each(values: readonly Value[], make: (value: Value) => Batch): Batch[] {
   return values.map(make);
 }
 
 /** Everything that two old clients and a new one may do around a change. */
-export function script({ change, back, old, fresh }: Change, changer: Who): Turn[] {
-  const freshly = (who: Who): Turn[] => [
+export function script({ change, back, old, fresh }: Change, changer: Who): Batch[] {
+  const freshly = (who: Who): Batch[] => [
     prepare(who, 'fresh_ins', insert),
     ...each(fresh, (value) => use(who, 'fresh_ins', [value])),
     prepare(who, 'fresh_all', all),
     execute(who, 'fresh_all'),
     execute(who, 'fresh_all', [], 'binary'),
   ];
-  const asBefore = (who: Who): Turn[] => [
+  const asBefore = (who: Who): Batch[] => [
     ...each(old, (value) => use(who, 'ins', [value])),
     use(who, 'all'),
     execute(who, 'all', [], 'binary'),

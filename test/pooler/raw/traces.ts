@@ -90,7 +90,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'a named statement, described and closed in turns of their own',
+    name: 'a named statement, described and closed in batches of their own',
     steps: [
       step((s) => s.parse('select $1::int4 as n, $2::text', 'later').sync()),
       step((s) => s.describeStatement('later').sync()),
@@ -158,7 +158,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'the unnamed statement, split over several turns',
+    name: 'the unnamed statement, split over several batches',
     steps: [
       step((s) => s.parse('select $1::int4').sync()),
       step((s) => s.describeStatement().sync()),

@@ -1,7 +1,7 @@
 // Scripts about statements that are parsed inside of transactions which change tables and types, and in the pipelines that do so.
-import { turn } from './actors.js';
+import { batch } from './actors.js';
+import { close, describeStatement, execute, int4, parse, prepare, query, run, use } from './batches.js';
 import type { Case } from './schema-cases.js';
-import { close, describeStatement, execute, int4, parse, prepare, query, run, use } from './turns.js';
 
 const all = 'select * from t';
 const insert = 'insert into t values ($1) returning *';
@@ -14,7 +14,7 @@ export const transactionCases: readonly Case[] = [
     name: 'A type whose CREATE is rolled back is nothing to those who make it next',
     setUp: '',
     losesType: true,
-    turns: [
+    batches: [
       query('A', "begin; create type mood as enum ('sad')"),
       prepare('A', 's', mood),
       use('A', 's', ['sad']),
@@ -37,7 +37,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A type made in a transaction that commits is there for all who prepare it',
     setUp: '',
-    turns: [
+    batches: [
       query('A', 'begin'),
       query('A', "create type mood as enum ('sad')"),
       prepare('A', 's', mood),
@@ -51,7 +51,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A table whose ALTER is rolled back is as before for all who prepare it',
     setUp: table,
-    turns: [
+    batches: [
       query('A', 'begin'),
       query('A', 'alter table t alter c type text'),
       prepare('A', 'ins', insert),
@@ -74,7 +74,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A statement that was parsed in a transaction, never described, keeps the rows of its Parse',
     setUp: table,
-    turns: [
+    batches: [
       query('A', 'begin'),
       query('A', addColumn),
       parse('A', 's', all),
@@ -88,7 +88,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A statement that was parsed before the ALTER in its transaction is refused until that is rolled back',
     setUp: table,
-    turns: [
+    batches: [
       query('A', 'begin'),
       prepare('A', 's', all),
       use('A', 's'),
@@ -111,7 +111,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A savepoint that is rolled back takes the change with it, and not the statement',
     setUp: table,
-    turns: [
+    batches: [
       query('A', 'begin; savepoint a'),
       query('A', addColumn),
       prepare('A', 's', all),
@@ -135,7 +135,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A savepoint that is released keeps the change',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 'before', all),
       query('A', 'begin; savepoint a'),
       query('A', 'alter table t alter c type bigint'),
@@ -152,7 +152,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A statement stays when the transaction in which it was parsed fails',
     setUp: table,
-    turns: [
+    batches: [
       query('A', 'begin'),
       query('A', 'alter table t alter c type bigint'),
       prepare('A', 's', insert),
@@ -162,7 +162,7 @@ export const transactionCases: readonly Case[] = [
       use('A', 's', ['3']),
       use('A', 's', ['5000000000']),
       use('A', 'too_late'),
-      turn('A', 'parse kept, then fail, in one batch', (s) =>
+      batch('A', 'parse kept, then fail, in one batch', (s) =>
         s.parse(all, 'kept').parse('select 1 / 0').bind().execute().parse(all, 'skipped').sync(),
       ),
       use('A', 'kept'),
@@ -172,9 +172,9 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A change in the middle of a pipeline counts for what is parsed behind it',
     setUp: table,
-    turns: [
+    batches: [
       prepare('A', 's', all),
-      turn('A', 'insert, alter, insert, select and s in one batch', (s) =>
+      batch('A', 'insert, alter, insert, select and s in one batch', (s) =>
         s
           .parse(insert)
           .bind(['3'])
@@ -196,7 +196,7 @@ export const transactionCases: readonly Case[] = [
       use('A', 'behind'),
       prepare('B', 's', insert),
       use('B', 's', ['more letters']),
-      turn('A', 'a pipeline that changes the table and fails', (s) =>
+      batch('A', 'a pipeline that changes the table and fails', (s) =>
         s
           .parse('alter table t add d int')
           .bind()
@@ -214,8 +214,8 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A change between two Syncs of one write counts for what follows',
     setUp: table,
-    turns: [
-      turn('A', 'select, Sync, alter as a simple query, the same select, Sync', (s) =>
+    batches: [
+      batch('A', 'select, Sync, alter as a simple query, the same select, Sync', (s) =>
         s
           .parse(all, 'one')
           .bind([], 'one')
@@ -240,7 +240,7 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'Statements of one text that mean different tables are kept apart, whoever changes one of them',
     setUp: 'create table t (c int); create schema front; create table front.t (c text)',
-    turns: [
+    batches: [
       query('A', 'set search_path = front'),
       prepare('A', 's', insert),
       prepare('B', 's', insert),
@@ -261,9 +261,9 @@ export const transactionCases: readonly Case[] = [
   {
     name: 'A portal that is still open keeps its table from being changed',
     setUp: table,
-    turns: [
+    batches: [
       query('A', 'begin'),
-      turn('A', 'one row of a portal', (s) =>
+      batch('A', 'one row of a portal', (s) =>
         s.parse(all, 's').bind([], 's', 'p').describePortal('p').execute('p', 1).sync(),
       ),
       query('A', addColumn),
@@ -280,7 +280,7 @@ export const sessionCases: readonly Case[] = [
   {
     name: 'EXECUTE runs a statement that was prepared by a message',
     setUp: table,
-    turns: [
+    batches: [
       parse('A', 'foo', all),
       query('A', 'execute foo'),
       prepare('A', 'sum', 'select $1::int + 1'),
@@ -294,7 +294,7 @@ export const sessionCases: readonly Case[] = [
   {
     name: 'DEALLOCATE gives up a statement that was prepared by a message',
     setUp: table,
-    turns: [
+    batches: [
       parse('A', 'foo', all),
       parse('A', 'bar', all),
       query('A', 'deallocate foo'),
@@ -315,7 +315,7 @@ export const sessionCases: readonly Case[] = [
   {
     name: 'A statement that was prepared in SQL can be described, bound and closed by messages',
     setUp: table,
-    turns: [
+    batches: [
       query('A', `prepare foo(int) as ${insert}`),
       describeStatement('A', 'foo'),
       use('A', 'foo', ['3']),
@@ -334,7 +334,7 @@ export const sessionCases: readonly Case[] = [
   {
     name: 'A name is of one client in session mode, in SQL and in messages',
     setUp: table,
-    turns: [
+    batches: [
       parse('A', 'foo', all),
       parse('B', 'foo', 'select $1::text'),
       query('A', 'execute foo'),

@@ -1,8 +1,8 @@
 // Scripts about statements without a name that are used in more than one batch while tables change.
 
-import { turn } from './actors.js';
+import { batch } from './actors.js';
+import { describeStatement, execute, parse, prepare, query, run, use } from './batches.js';
 import type { Case } from './schema-cases.js';
-import { describeStatement, execute, parse, prepare, query, run, use } from './turns.js';
 
 const all = 'select * from t';
 const dropColumn = 'alter table t drop d';
@@ -12,7 +12,7 @@ export const unnamedCases: readonly Case[] = [
   {
     name: 'An unnamed statement that is parsed in one batch and bound in the next keeps its types and its rows',
     setUp: 'create table t (c timestamp)',
-    turns: [
+    batches: [
       prepare('A', '', 'insert into t values ($1)'),
       query('outsider', 'alter table t alter c type timestamptz'),
       use('A', '', ['2026-01-01 12:00+05']),
@@ -30,7 +30,7 @@ export const unnamedCases: readonly Case[] = [
   {
     name: 'Unnamed statements of two clients with the same text are kept apart',
     setUp: 'create table t (c timestamp)',
-    turns: [
+    batches: [
       prepare('A', '', 'insert into t values ($1)'),
       query('outsider', 'alter table t alter c type timestamptz'),
       run('B', 'insert into t values ($1)', ['2026-01-01 12:00+05']),
@@ -46,7 +46,7 @@ export const unnamedCases: readonly Case[] = [
   {
     name: 'An unnamed statement that was run from Parse to Sync keeps its types and its rows for later batches',
     setUp: 'create table t (c timestamp)',
-    turns: [
+    batches: [
       run('A', 'insert into t values ($1)', ['2026-01-01 12:00']),
       query('outsider', 'alter table t alter c type timestamptz'),
       query('B', 'select 1'),
@@ -68,10 +68,10 @@ export const unnamedCases: readonly Case[] = [
   {
     name: 'A table that is dropped behind the Parse of an unnamed statement, in its batch, fails nothing else',
     setUp: 'create table t (c int)',
-    turns: [
+    batches: [
       prepare('A', 'drops', 'drop table t'),
-      turn('A', 'parse, then drop', (s) => s.parse(all).bind([], 'drops').execute().sync()),
-      turn('A', 'run, then drop', (s) =>
+      batch('A', 'parse, then drop', (s) => s.parse(all).bind([], 'drops').execute().sync()),
+      batch('A', 'run, then drop', (s) =>
         s
           .parse('create table t (c int)')
           .bind()

@@ -2,26 +2,37 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Asked, ReplyQueue } from '../../../src/pooler/servers/reply-queue.js';
 
-const run: Asked[] = [Asked.bind, Asked.describePortal, Asked.execute, Asked.sync];
-const turn: Asked[] = [Asked.parse, ...run];
-const standIn: Asked[] = [Asked.standInBind, ...run.slice(1)];
+const bindBatch: Asked[] = [Asked.bind, Asked.describePortal, Asked.execute, Asked.sync];
+const parseBatch: Asked[] = [Asked.parse, ...bindBatch];
+const standInBatch: Asked[] = [Asked.standInBind, ...bindBatch.slice(1)];
 const wholes = {
-  turn: { whole: Asked.wholeTurn, entries: turn },
-  run: { whole: Asked.wholeRun, entries: run },
-  standIn: { whole: Asked.standInTurn, entries: standIn },
+  parseBatch: { whole: Asked.parseBatch, entries: parseBatch },
+  bindBatch: { whole: Asked.bindBatch, entries: bindBatch },
+  standInBatch: { whole: Asked.standInBatch, entries: standInBatch },
 };
 const others: Asked[] = [Asked.query, Asked.ownQuery, Asked.parse, Asked.bind, Asked.execute, Asked.sync];
 
 type Step = keyof typeof wholes | 'answer' | 'fail' | 'copy' | Asked;
 const steps = fc.array(
-  fc.oneof(fc.constantFrom<Step>('turn', 'run', 'standIn', 'fail', 'copy', Asked.copyEnd, ...others), {
-    weight: 2,
-    arbitrary: fc.constant<Step>('answer'),
-  }),
+  fc.oneof(
+    fc.constantFrom<Step>(
+      'parseBatch',
+      'bindBatch',
+      'standInBatch',
+      'fail',
+      'copy',
+      Asked.copyEnd,
+      ...others,
+    ),
+    {
+      weight: 2,
+      arbitrary: fc.constant<Step>('answer'),
+    },
+  ),
   { maxLength: 80 },
 );
 
-/** A queue of whole turns beside one of the same turns, entry by entry. */
+/** A queue of whole batches beside one of the same batches, entry by entry. */
 class Twins {
   readonly whole = new ReplyQueue();
   readonly apart = new ReplyQueue();
@@ -31,7 +42,7 @@ class Twins {
     if (step === 'answer') this.#answer();
     else if (step === 'fail') this.#fail();
     else if (step === 'copy') this.#beginCopy();
-    else if (step === 'turn' || step === 'run' || step === 'standIn') {
+    else if (step === 'parseBatch' || step === 'bindBatch' || step === 'standInBatch') {
       const { whole, entries } = wholes[step];
       this.whole.push(whole, subject);
       for (const [place, asked] of entries.entries())
@@ -67,9 +78,9 @@ class Twins {
   check(): void {
     const { whole, apart } = this;
     expect(whole.owesSync).toBe(apart.owesSync);
-    expect(whole.owesTurn).toBe(apart.owesTurn);
-    expect(whole.turnsOver).toBe(apart.turnsOver);
-    expect(whole.turnsSent).toBe(apart.turnsSent);
+    expect(whole.owesBatch).toBe(apart.owesBatch);
+    expect(whole.batchesDone).toBe(apart.batchesDone);
+    expect(whole.batchesSent).toBe(apart.batchesSent);
     expect(whole.size === 0).toBe(apart.size === 0);
   }
 
@@ -78,7 +89,7 @@ class Twins {
   }
 }
 
-test('a whole turn owes what its messages owe, one by one', () => {
+test('a whole batch owes what its messages owe, one by one', () => {
   fc.assert(
     fc.property(steps, (taken) => {
       const twins = new Twins();
@@ -96,16 +107,16 @@ test('a whole turn owes what its messages owe, one by one', () => {
 });
 
 test.each([
-  ['turn', Asked.wholeTurn, turn],
-  ['run', Asked.wholeRun, run],
+  ['batch from Parse on', Asked.parseBatch, parseBatch],
+  ['batch from Bind on', Asked.bindBatch, bindBatch],
   // The server is asked for no more than this.
-  ['run in place of a turn', Asked.standInTurn, run],
+  ['batch from Bind on in place of one from Parse on', Asked.standInBatch, bindBatch],
 ])('the parts of the answer to a whole %s are those of its messages', (_, whole, entries) => {
   const one = new ReplyQueue();
   one.push(whole, {});
   const many = new ReplyQueue();
   for (const asked of entries) many.push(asked);
-  expect(one.turnParts).toBe(many.turnParts);
+  expect(one.batchParts).toBe(many.batchParts);
   one.clear();
-  expect([one.size, one.turnParts, one.turnsOver]).toEqual([0, -1, 1]);
+  expect([one.size, one.batchParts, one.batchesDone]).toEqual([0, -1, 1]);
 });

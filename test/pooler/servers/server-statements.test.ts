@@ -14,7 +14,7 @@ class Connection {
 
   prepare(): void {
     const name = Buffer.from(`s${++this.#last}`);
-    const copy = new ServerCopy(name, this.#last, this.replies.turnsSent);
+    const copy = new ServerCopy(name, this.#last, this.replies.batchesSent);
     this.statements.add(new PreparedStatement(Buffer.alloc(20), undefined, ''), copy);
     for (const _ of this.statements.evict(this.replies)) {
       this.closed++;
@@ -64,7 +64,7 @@ test('ServerStatements closes the statements used longest ago when all of them t
   const replies = new ReplyQueue();
   const texts = Array.from({ length: 50 }, () => new PreparedStatement(Buffer.alloc(10_000), undefined, ''));
   const closed = texts.map((text, n) => {
-    statements.add(text, new ServerCopy(Buffer.from(`s${n}`), n, replies.turnsSent));
+    statements.add(text, new ServerCopy(Buffer.from(`s${n}`), n, replies.batchesSent));
     return statements.evict(replies).map(({ name }) => name.toString());
   });
   expect(statements.size).toBeGreaterThan(5);

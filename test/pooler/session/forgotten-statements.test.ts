@@ -6,8 +6,8 @@ import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
 import { scrape } from '../metrics/scrape.js';
-import { ask, perform, type Turn } from '../raw/actors.js';
-import { query, run, use } from '../raw/turns.js';
+import { ask, type Batch, perform } from '../raw/actors.js';
+import { query, run, use } from '../raw/batches.js';
 
 let db: TestDatabase;
 let outsider: RawSession;
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 const text = 'select * from thing';
-const displaced: readonly Turn[] = [run('B', 'select 1'), query('B', 'select 2')];
+const displaced: readonly Batch[] = [run('B', 'select 1'), query('B', 'select 2')];
 const known = Array.from({ length: 6 }, () => run('A', text));
 const script = [...known, ...displaced, use('A', '')];
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
@@ -71,7 +70,10 @@ test.each([
     const pooler = await startTestPooler(db, { timeouts: { [timeout]: '800ms' } });
     const session = await RawSession.start(pooler, StartupCode.version30);
     await session.ask((writer) => writeQuery(writer, 'select 1'));
-    await sleep(1_000);
+    // A client that begins a transaction later is too late already.
+    const late = await RawSession.start(pooler, StartupCode.version30);
+    await late.ask((writer) => writeQuery(writer, 'begin; select 1'));
+    expect(await fatalOf(late)).toBe(`FATAL ${code}`);
     expect(typesOf(await session.ask((writer) => writeQuery(writer, 'begin')))).toBe('CZ');
     expect(typesOf(await session.ask((writer) => writeQuery(writer, 'commit')))).toBe('CZ');
     await session.ask((writer) => writeQuery(writer, 'begin'));

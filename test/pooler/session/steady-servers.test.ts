@@ -1,6 +1,6 @@
 // Server connections are checked and opened as often as it takes, and no more.
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Keeper } from '../../../src/core/keeper.js';
 import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { ScriptedServer } from './scripted-server.js';
@@ -42,6 +42,19 @@ test('server_check_delay = 0 checks before each checkout of a connection that wa
   for (let n = 1; n < 20; n++) expect(queries[queries.indexOf(`select ${n}`) - 1]).toBe('check');
 });
 
+/** Notes the checks for missing connections. Answers how many the pool with the fewest has made. */
+function watchKeepers(): () => number {
+  const checks = new Map<Keeper, Set<number>>();
+  const { tick } = Keeper.prototype;
+  const spy = vi.spyOn(Keeper.prototype, 'tick').mockImplementation(function (this: Keeper, now, size) {
+    const wanted = tick.call(this, now, size);
+    checks.set(this, (checks.get(this) ?? new Set()).add(this.nextTickAt));
+    return wanted;
+  });
+  onTestFinished(() => spy.mockRestore());
+  return () => Math.min(...[...checks.values()].map(({ size }) => size));
+}
+
 describe('min_pool_size', () => {
   let db: TestDatabase;
   beforeAll(async () => {
@@ -57,6 +70,7 @@ describe('min_pool_size', () => {
   test.each(cases)(
     'above %s settles at the limit, and nothing is opened and closed',
     async (_, limits, settled) => {
+      const checks = watchKeepers();
       const { host, port, password, user, database } = db;
       const here = { host, port, password, user, dbname: database };
       const pooler = await startTestPooler(db, {
@@ -73,8 +87,8 @@ describe('min_pool_size', () => {
       };
       await expect.poll(() => sums().live, { timeout: 5_000 }).toBe(settled);
       const { closed } = sums();
-      // It is looked every second whether connections are missing.
-      await sleep(3_000);
+      const before = checks();
+      await expect.poll(checks, { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 3);
       expect(sums()).toEqual({ live: settled, closed });
     },
   );

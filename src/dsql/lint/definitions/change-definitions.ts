@@ -12,7 +12,7 @@ export const changeRules = {
   'index-concurrently': {
     severity: 'error',
     reason: 'DSQL has no CONCURRENTLY.',
-    advice: 'The fix writes ASYNC, which blocks nobody; DROP INDEX needs neither.',
+    advice: 'The fix writes ASYNC, which blocks no transaction; DROP INDEX needs neither.',
     fix: 'safe',
     page: 'indexes',
   },

@@ -6,7 +6,7 @@ export const tableRules = {
     severity: 'error',
     reason: 'DSQL has no temporary tables, views and sequences.',
     advice:
-      'The fix makes it permanent: every session sees it, and nobody drops it. A WITH query often does.',
+      'The fix makes it permanent: every session sees it, and it stays until it is dropped. A WITH query often does.',
     fix: 'unsafe',
     page: 'unsupported',
   },

@@ -4,7 +4,7 @@ import { type Case, type Fixer, partOf, safe, unsafe } from './fixer.js';
 
 export const fixTemporary: Fixer = ({ view, problem }) => {
   const { tokens } = view;
-  const loses = 'the table is permanent: every session sees its rows, and nobody drops it';
+  const loses = 'the table is permanent: every session sees its rows, and it stays until it is dropped';
   if (problem.refusal.message.startsWith('ON COMMIT')) {
     const at = findWords(tokens, ['ON', 'COMMIT']);
     const last = tokens[at + 2]?.word === 'DROP' ? at + 2 : at + 3;

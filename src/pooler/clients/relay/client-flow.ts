@@ -19,7 +19,7 @@ export const Pause = {
   /** SUSPEND on the console. */
   suspended: 8,
   /** The client has used its share of this round of the event loop. */
-  hadItsTurn: 16,
+  roundIsOver: 16,
 } as const;
 export type Pause = (typeof Pause)[keyof typeof Pause];
 
@@ -65,12 +65,12 @@ export class ClientFlow {
     if (bytes < largeChunk) return;
     if (this.#inRound === 0) setImmediate(endRound, this);
     this.#inRound += bytes;
-    if (this.#inRound >= mostInARound) this.pause(Pause.hadItsTurn);
+    if (this.#inRound >= mostInARound) this.pause(Pause.roundIsOver);
   }
 
   roundEnded(): void {
     this.#inRound = 0;
-    this.resume(Pause.hadItsTurn);
+    this.resume(Pause.roundIsOver);
   }
 
   /**

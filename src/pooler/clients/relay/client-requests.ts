@@ -220,14 +220,14 @@ export class ClientRequests implements HeavyWork {
     const seat = this.#seat;
     const backend = seat.backend as Backend;
     if (source[start] === Frontend.query) {
-      this.#running?.asksText(source, start + headerBytes, end - 1, backend.replies.owesTurn, this.#text);
+      this.#running?.asksText(source, start + headerBytes, end - 1, backend.replies.owesBatch, this.#text);
       backend.expect(Asked.query);
       backend.toServer.add(source, start, end);
     } else if (!this.#statements.askPlain(backend, source, start, end)) {
       this.#relay(source, start, end);
       return;
     } else seat.awaitsAnswers = this.#statements.plain.mayAskAgain;
-    if (hasWaited && this.#sharing.turn !== undefined) this.#sharing.gather(backend, source);
+    if (hasWaited && this.#sharing.shared !== undefined) this.#sharing.gather(backend, source);
     this.flush();
   }
 

@@ -23,7 +23,7 @@ import { RequestedEnd } from './requested-end.js';
 import { RunningQuery } from './running-query.js';
 import { type AnswersOwner, ServerAnswers } from './server-answers.js';
 import { type SeatOwner, ServerSeat } from './server-seat.js';
-import { type LeavingClient, SessionEnd } from './session-end.js';
+import { type EndingSession, SessionEnd } from './session-end.js';
 import type { ClientIdentity, SessionParts } from './session-parts.js';
 import { dueTimeout } from './session-timeouts.js';
 import { SessionTracker } from './session-tracker.js';
@@ -31,7 +31,7 @@ import { StatementRelay } from './statement-relay.js';
 import { type SharingOwner, StatementSharing } from './statement-sharing.js';
 import { swallowingFor } from './swallow-relay.js';
 
-type Owners = SeatOwner & SharingOwner & RequestsOwner & AnswersOwner & LeavingClient;
+type Owners = SeatOwner & SharingOwner & RequestsOwner & AnswersOwner & EndingSession;
 
 export class ClientSession implements ConnectedClient, TransportListener, Owners {
   readonly identity: ClientIdentity;

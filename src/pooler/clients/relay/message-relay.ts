@@ -59,7 +59,7 @@ export class MessageRelay {
         return statements.close(backend, message);
       case Frontend.functionCall:
         this.#tracker.functionIsCalled(functionOf(message));
-        this.#running?.batchEnds(backend.replies.owesTurn);
+        this.#running?.batchEnds(backend.replies.owesBatch);
         backend.expect(Asked.query, keepsUnnamed);
         break;
       case Frontend.copyDone:
@@ -94,7 +94,7 @@ export class MessageRelay {
       tracker.runs(found);
     }
     // For a text that comes in pieces, the first piece.
-    this.#running?.asksText(source, start + headerBytes, isWhole ? end - 1 : end, backend.replies.owesTurn);
+    this.#running?.asksText(source, start + headerBytes, isWhole ? end - 1 : end, backend.replies.owesBatch);
     backend.expect(Asked.query, found.change);
     return Passing.asItIs;
   }
@@ -128,7 +128,7 @@ export class MessageRelay {
       return Passing.none;
     }
     this.#statements.sync(backend);
-    this.#running?.batchEnds(backend.replies.owesTurn);
+    this.#running?.batchEnds(backend.replies.owesBatch);
     backend.expect(Asked.sync);
     return Passing.asItIs;
   }

@@ -34,7 +34,7 @@ export class PlainBatches {
   readonly #unnamed: UnnamedRelay;
   readonly #preparer: StatementPreparer;
   /** The bytes from Bind on, while a stand-in replaces their statement. */
-  readonly #standInRun = new RepeatableBatch();
+  readonly #standInBatch = new RepeatableBatch();
 
   #mayAskAgain = false;
 
@@ -66,24 +66,24 @@ export class PlainBatches {
   answered(): void {
     if (!this.#mayAskAgain) return;
     this.#mayAskAgain = false;
-    this.#standInRun.forget();
+    this.#standInBatch.forget();
   }
 
   /** True for a single batch that runs a known statement without effect on the session. */
   isPlain(source: Buffer, start: number, end: number, { longestLength }: ScanRules): boolean {
     // A Bind is in both kinds of batch.
     if (end - start > (longestLength[Frontend.bind] as number)) return false;
-    if (source[start] === Frontend.parse) return this.#isPlainTurn(source, start, end);
-    return source[start] === Frontend.bind && this.renames && this.#isPlainRun(source, start, end);
+    if (source[start] === Frontend.parse) return this.#isPlainParseBatch(source, start, end);
+    return source[start] === Frontend.bind && this.renames && this.#isPlainBindBatch(source, start, end);
   }
 
   /** Writes a plain batch for the server; false when the messages have to be passed on one by one. */
   ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
+    if (source[start] === Frontend.bind) return this.#askPlainBindBatch(backend, source, start, end);
     const standIn = this.#findStandIn();
     if (standIn !== undefined) this.#askStandIn(backend, standIn, source, start, end);
     else {
-      this.#expectPlainTurn(backend);
+      this.#expectPlainParseBatch(backend);
       backend.toServer.add(source, start, end);
     }
     return true;
@@ -97,8 +97,8 @@ export class PlainBatches {
       const copy = last === undefined ? undefined : backend.statements.find(last.statement);
       if (last === undefined || copy === undefined || !last.accepts(copy)) return undefined;
       tally.binds++;
-      writeRun(backend, source, start, end, copy);
-      return new PlacedStatement(Asked.wholeRun, last);
+      writeBindBatch(backend, source, start, end, copy);
+      return new PlacedStatement(Asked.bindBatch, last);
     }
     const { plain } = this.#unnamed;
     tally.clientParses++;
@@ -108,13 +108,13 @@ export class PlainBatches {
     if (copy !== undefined) {
       const bind = start + ((plain as UnnamedStatement).parse as Buffer).length;
       this.#mayAskAgain = true;
-      this.#standInRun.keep(source, bind, end);
-      writeRun(backend, source, bind, end, copy);
-      return new PlacedStatement(Asked.standInTurn, standIn);
+      this.#standInBatch.keep(source, bind, end);
+      writeBindBatch(backend, source, bind, end, copy);
+      return new PlacedStatement(Asked.standInBatch, standIn);
     }
     tally.serverParses++;
     backend.toServer.add(source, start, end);
-    return new PlacedStatement(Asked.wholeTurn, plain);
+    return new PlacedStatement(Asked.parseBatch, plain);
   }
 
   /** A batch written by `place()` is now the one that runs. */
@@ -151,18 +151,18 @@ export class PlainBatches {
     const copy = backend.statements.find(statement) ?? this.#preparer.prepareStandIn(backend, statement);
     const bind = start + (unnamed.parse as Buffer).length;
     this.#mayAskAgain = true;
-    this.#standInRun.keep(source, bind, end);
-    this.#owner.running?.asks(unnamed, backend.replies.owesTurn);
-    backend.expectWhole(Asked.standInTurn, standIn);
-    writeRun(backend, source, bind, end, copy);
+    this.#standInBatch.keep(source, bind, end);
+    this.#owner.running?.asks(unnamed, backend.replies.owesBatch);
+    backend.expectWhole(Asked.standInBatch, standIn);
+    writeBindBatch(backend, source, bind, end, copy);
   }
 
   /** Sends the last batch again as the client sent it, without a stand-in. */
   askAgain(backend: Backend): void {
-    const { bytes } = this.#standInRun;
+    const { bytes } = this.#standInBatch;
     const { plain } = this.#unnamed;
     this.#owner.pool.tally.serverParses++;
-    backend.expectWhole(Asked.wholeTurn, plain);
+    backend.expectWhole(Asked.parseBatch, plain);
     const writer = backend.toServer.mix();
     writer.append(plain?.parse as Buffer);
     writer.append(bytes);
@@ -170,16 +170,16 @@ export class PlainBatches {
   }
 
   /** True for a batch of the unnamed statement, from Parse to Sync, whose statement was plain when it was last prepared. */
-  #isPlainTurn(source: Buffer, start: number, end: number): boolean {
+  #isPlainParseBatch(source: Buffer, start: number, end: number): boolean {
     // In that case, every statement has to be described.
     if (this.#owner.pool.repeated.areBoundAgain) return false;
     const { settings } = this.#owner.tracker;
     const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
-    return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
+    return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedBatch(source, start, end);
   }
 
   /** True for a batch of an unnamed statement that this or another client has sent before. */
-  #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
+  #isRepeatedBatch(source: Buffer, start: number, end: number): boolean {
     const { pool } = this.#owner;
     const { settings } = this.#owner.tracker;
     const bind = end - start > headerBytes ? start + 1 + int32At(source, start + 1) : end;
@@ -190,7 +190,7 @@ export class PlainBatches {
   }
 
   /** True for a batch of a named statement, from Bind to Sync; mostly of the one that was run last. */
-  #isPlainRun(source: Buffer, start: number, end: number): boolean {
+  #isPlainBindBatch(source: Buffer, start: number, end: number): boolean {
     const { last } = this.#named;
     if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
     const named = this.#namedInBind(source, start, end);
@@ -209,31 +209,31 @@ export class PlainBatches {
   }
 
   /** False when the server does not have the statement. */
-  #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
+  #askPlainBindBatch(backend: Backend, source: Buffer, start: number, end: number): boolean {
     const { last } = this.#named;
     if (last === undefined) return false;
     const copy = backend.statements.find(last.statement);
     if (copy === undefined || !last.accepts(copy)) return false;
     this.#owner.pool.tally.binds++;
-    this.#owner.running?.asks(last.statement, backend.replies.owesTurn);
-    backend.expectWhole(Asked.wholeRun, last);
-    writeRun(backend, source, start, end, copy);
+    this.#owner.running?.asks(last.statement, backend.replies.owesBatch);
+    backend.expectWhole(Asked.bindBatch, last);
+    writeBindBatch(backend, source, start, end, copy);
     return true;
   }
 
-  #expectPlainTurn(backend: Backend): void {
+  #expectPlainParseBatch(backend: Backend): void {
     const { pool, running } = this.#owner;
     const { tally } = pool;
     tally.clientParses++;
     tally.serverParses++;
     tally.binds++;
-    running?.asks(this.#unnamed.plain, backend.replies.owesTurn);
-    backend.expectWhole(Asked.wholeTurn, this.#unnamed.plain);
+    running?.asks(this.#unnamed.plain, backend.replies.owesBatch);
+    backend.expectWhole(Asked.parseBatch, this.#unnamed.plain);
   }
 }
 
 /** Writes a batch from Bind to Sync for this statement. */
-function writeRun(
+function writeBindBatch(
   { toServer }: Backend,
   source: Buffer,
   start: number,

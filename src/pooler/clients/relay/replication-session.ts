@@ -14,13 +14,13 @@ import { ClientFlow, Pause } from './client-flow.js';
 import { ClientOutput } from './client-output.js';
 import type { ConnectedClient } from './connected-client.js';
 import { RequestTimes } from './request-times.js';
-import { type LeavingClient, SessionEnd } from './session-end.js';
+import { type EndingSession, SessionEnd } from './session-end.js';
 import type { ClientIdentity, SessionParts } from './session-parts.js';
 
 export type ReplicationKind = 'logical' | 'physical';
 
 export class ReplicationSession
-  implements ConnectedClient, TransportListener, ReplicationUser, LeavingClient
+  implements ConnectedClient, TransportListener, ReplicationUser, EndingSession
 {
   readonly identity: ClientIdentity;
   readonly transport: Transport;

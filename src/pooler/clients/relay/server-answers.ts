@@ -116,8 +116,8 @@ export class ServerAnswers implements BackendUser {
   }
 
   errorCame({ code }: ErrorFields): void {
-    const { turn } = this.#sharing;
-    if (turn?.isRunning === true && !turn.failed(code)) return;
+    const { shared } = this.#sharing;
+    if (shared?.isRunning === true && !shared.failed(code)) return;
     this.#pool.tally.errorCame(code);
     this.#running?.errorCame();
     this.#tracker.errorCame();
@@ -137,7 +137,7 @@ export class ServerAnswers implements BackendUser {
 
   askAgain(): void {
     const { backend } = this.#seat;
-    if (backend !== undefined && backend.followers.length > 0) this.#sharing.turn?.runAgain();
+    if (backend !== undefined && backend.followers.length > 0) this.#sharing.shared?.runAgain();
     else this.#statements.plain.askAgain(backend as Backend);
   }
 
@@ -165,7 +165,7 @@ export class ServerAnswers implements BackendUser {
     const ms = times.answered(now);
     tally.queryTimes.record(ms);
     this.#running?.answered(ms, waitMs);
-    this.#sharing.turn?.answered(ms, now);
+    this.#sharing.shared?.answered(ms, now);
     this.#timeouts?.answered();
     if (status !== TransactionStatus.idle) this.#seat.reserve();
     else tally.transactionTimes.record(times.committed(now));

@@ -259,7 +259,7 @@ export class ServerSeat implements WaitOwner {
     const hasHidden = this.#tracker.pin.mayHideSettings || plan.checksAlways;
     const generation = this.letGo(backend);
     if (backend.isInDoubt)
-      this.pool.discard(backend, generation, new Error('Nobody knows what state the server is in.'));
+      this.pool.discard(backend, generation, new Error('The state of the server connection is unknown.'));
     else if (plan.resetsAlways) this.pool.cleanUp(backend, generation, Cleaning.session);
     else if (hasHidden) this.pool.cleanUp(backend, generation, Cleaning.settings);
     else this.pool.release(backend, generation);

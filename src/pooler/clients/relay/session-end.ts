@@ -4,7 +4,7 @@ import type { ClientOutput } from './client-output.js';
 import type { SessionParts } from './session-parts.js';
 
 /** The session that ends. */
-export interface LeavingClient {
+export interface EndingSession {
   /** The client has received a part of a message, and nothing may come before the rest. */
   readonly isInsideAnswer: boolean;
   /** Leaves the server. `cancels`: nothing waits for running statements. May be called again. */
@@ -15,12 +15,12 @@ type EndParts = Pick<SessionParts, 'transport' | 'ending' | 'ended' | 'failed' |
 
 export class SessionEnd {
   readonly #parts: EndParts;
-  readonly #client: LeavingClient;
+  readonly #client: EndingSession;
   readonly #output: ClientOutput;
   #hasBegun = false;
   #why = 'the client hung up';
 
-  constructor(parts: EndParts, client: LeavingClient, output: ClientOutput) {
+  constructor(parts: EndParts, client: EndingSession, output: ClientOutput) {
     this.#parts = parts;
     this.#client = client;
     this.#output = output;

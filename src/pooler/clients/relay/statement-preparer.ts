@@ -232,7 +232,7 @@ export class StatementPreparer {
 
   #makeCopy({ replies }: Backend): ServerCopy {
     const { statements } = this.#owner.pool;
-    return new ServerCopy(statements.nextName(), statements.tick(), replies.turnsSent);
+    return new ServerCopy(statements.nextName(), statements.tick(), replies.batchesSent);
   }
 
   #send(backend: Backend, preparation: NamedByClient | Repetition, asked: Asked): void {

@@ -19,7 +19,7 @@ import type { RequestTimes } from './request-times.js';
 import type { ServerSeat } from './server-seat.js';
 import { ServerWaiter } from './server-waiter.js';
 import type { SessionTracker } from './session-tracker.js';
-import { SharedTurn, type SharingClient } from './shared-turn.js';
+import { SharedStatement, type SharingClient } from './shared-statement.js';
 
 /** Limit of the wait behind others, as a multiple of the longest time that one of them may take. */
 const patience = 20;
@@ -59,7 +59,7 @@ export class StatementSharing implements SharingClient {
   readonly #flow: ClientFlow;
   readonly #times: RequestTimes;
   /** Undefined until the client has waited in a pool that shares connections. */
-  #turn: SharedTurn | undefined;
+  #shared: SharedStatement | undefined;
 
   constructor({ seat, held, tracker, flow, times }: SharingParts, owner: SharingOwner) {
     this.pool = seat.pool;
@@ -73,42 +73,42 @@ export class StatementSharing implements SharingClient {
     seat.wait.sharing = this;
   }
 
-  get turn(): SharedTurn | undefined {
-    return this.#turn;
+  get shared(): SharedStatement | undefined {
+    return this.#shared;
   }
 
   /** The client's statement was sent behind those of other clients and has not begun. */
   get isPlaced(): boolean {
-    return this.#turn?.isPlaced === true;
+    return this.#shared?.isPlaced === true;
   }
 
   /** The client's statement runs on a shared connection. */
   get isRunning(): boolean {
-    return this.#turn?.isRunning === true;
+    return this.#shared?.isRunning === true;
   }
 
   /** Id of the connection on which the statement is behind others. */
   get placedOn(): number | undefined {
-    return this.#turn?.serverId;
+    return this.#shared?.serverId;
   }
 
   // ---- sending ----------------------------------------------------------------------------------------------------
 
   /** A plain statement is about to wait. `profile`: its usual run time; undefined where it may not share a connection. */
   mayShare(profile: StatementProfile | undefined): void {
-    this.#turn ??= new SharedTurn(this);
-    this.#turn.profile = profile;
+    this.#shared ??= new SharedStatement(this);
+    this.#shared.profile = profile;
   }
 
   /** A statement that has waited is written and not sent yet: statements of other waiting clients are written behind it. */
   gather(backend: Backend, source: Buffer): void {
     const { multiplex } = this.pool.plan;
-    const turn = this.#turn;
-    if (multiplex === undefined || turn?.profile === undefined) return;
-    turn.measure();
+    const shared = this.#shared;
+    if (multiplex === undefined || shared?.profile === undefined) return;
+    shared.measure();
     if (!this.#isShareable(backend) || backend.replies.head === Asked.ownQuery) return;
     const { followers, home } = backend;
-    let last = turn.profile;
+    let last = shared.profile;
     while (followers.length < multiplex.depth - 1 && last.usualMs <= multiplex.longestMs) {
       const gathered = this.pool.gathering.first;
       if (gathered !== undefined) {
@@ -119,26 +119,26 @@ export class StatementSharing implements SharingClient {
         if (!(waiter instanceof ServerWaiter) || !waiter.client.follow(backend)) break;
         home?.share();
       }
-      last = (followers.at(-1) as SharedTurn).profile as StatementProfile;
+      last = (followers.at(-1) as SharedStatement).profile as StatementProfile;
     }
     if (followers.length === 0) return;
-    turn.run(source);
+    shared.run(source);
     this.#held.keepInUse(source);
     this.#seat.awaitsAnswers = true;
   }
 
   /** Sends the client's held statement behind what was written for another client; false where that is not possible. */
   follow(backend: Backend): boolean {
-    const turn = this.#turn;
+    const shared = this.#shared;
     const { bytes } = this.#held;
     const { wait } = this.#seat;
-    if (turn?.profile === undefined || bytes === undefined || !wait.isUnderWay) return false;
+    if (shared?.profile === undefined || bytes === undefined || !wait.isUnderWay) return false;
     if (!this.#isShareable(backend) || this.#tracker.hasNews) return false;
     const placed = this.#owner.place(backend, bytes);
     if (placed === undefined) return false;
     this.pool.tally.multiplexed++;
-    turn.place(placed, backend);
-    backend.followers.push(turn);
+    shared.place(placed, backend);
+    backend.followers.push(shared);
     wait.end();
     return true;
   }
@@ -156,11 +156,11 @@ export class StatementSharing implements SharingClient {
   }
 
   adopt(backend: Backend, generation: number): void {
-    const turn = this.#turn as SharedTurn;
-    this.#seat.takeRunning(backend, generation, turn.placedAt);
+    const shared = this.#shared as SharedStatement;
+    this.#seat.takeRunning(backend, generation, shared.placedAt);
     const held = this.#held.sent();
     this.#owner.countAdopted(held);
-    turn.run(held);
+    shared.run(held);
   }
 
   waitAgain(): void {
@@ -175,10 +175,10 @@ export class StatementSharing implements SharingClient {
 
   /** Cancels the client's statement; undefined where it is on no shared connection. */
   cancel(): Promise<void> | undefined {
-    const turn = this.#turn;
+    const shared = this.#shared;
     const { backend } = this.#seat;
-    if (turn?.isPlaced === true) turn.cancelLater();
-    else if (turn?.isRunning === true && backend !== undefined) return turn.cancel(backend);
+    if (shared?.isPlaced === true) shared.cancelLater();
+    else if (shared?.isRunning === true && backend !== undefined) return shared.cancel(backend);
     else return undefined;
     return Promise.resolve();
   }
@@ -188,15 +188,15 @@ export class StatementSharing implements SharingClient {
    * The first answer is dropped, so this is for reads only.
    */
   leaveSlow(now: number): void {
-    const turn = this.#turn;
+    const shared = this.#shared;
     const { waitingSince } = this.#times;
     const { multiplex } = this.pool.plan;
     const patienceMs = patience * (multiplex?.longestMs ?? 0);
-    if (turn?.profile?.isRead !== true || now - turn.placedAt < patienceMs) return;
-    turn.abandon(false);
-    this.#turn = new SharedTurn(this);
-    this.#turn.profile = turn.profile;
-    if (turn.isToBeCancelled) {
+    if (shared?.profile?.isRead !== true || now - shared.placedAt < patienceMs) return;
+    shared.abandon(false);
+    this.#shared = new SharedStatement(this);
+    this.#shared.profile = shared.profile;
+    if (shared.isToBeCancelled) {
       this.#owner.refuseHeld(canceledWhileWaiting);
       return;
     }
@@ -207,7 +207,7 @@ export class StatementSharing implements SharingClient {
 
   /** The client disconnects. True: others share its connection, which is left to them. */
   leave(cancels: boolean): boolean {
-    if (this.isPlaced) this.#turn?.abandon(cancels);
+    if (this.isPlaced) this.#shared?.abandon(cancels);
     const { backend } = this.#seat;
     if (backend === undefined || backend.followers.length === 0) return false;
     new AbandonedStatement(this.pool, backend, this.#seat.letGo(backend));
@@ -220,7 +220,7 @@ export class StatementSharing implements SharingClient {
   /** Passes on a part of an answer on a shared connection; false where the server is to hold on. */
   passOn(answer: Outgoing, transport: Transport): boolean {
     const { backend } = this.#seat;
-    const filtered = this.#turn?.filter(answer, backend?.replies.size === 0);
+    const filtered = this.#shared?.filter(answer, backend?.replies.size === 0);
     if (filtered === 'nothing') return true;
     if (filtered !== undefined) answer.mix().append(filtered.take());
     this.pool.tally.sent += answer.size;
@@ -232,9 +232,9 @@ export class StatementSharing implements SharingClient {
 
   /** The answer to a statement on a shared connection is complete. False: the client still has the connection, and may go on. */
   answered(backend: Backend): boolean {
-    const turn = this.#turn as SharedTurn;
-    const { bytes } = turn;
-    const again = turn.end();
+    const shared = this.#shared as SharedStatement;
+    const { bytes } = shared;
+    const again = shared.end();
     this.#held.answered(bytes, again);
     if (backend.followers.length === 0) return false;
     if (backend.status !== TransactionStatus.idle) {

@@ -18,7 +18,7 @@ export class UnansweredChanges {
   /** A name is given or taken in the present batch. */
   nameChanges({ replies }: Backend, name: string): void {
     this.#touched ??= new Map();
-    this.#touched.set(name, replies.turnsSent);
+    this.#touched.set(name, replies.batchesSent);
   }
 
   /** The client has no statements any more. */
@@ -29,13 +29,13 @@ export class UnansweredChanges {
   /** A text or a bound portal is about to be sent that may change a setting. */
   changeComes(backend: Backend, change: object | undefined): void {
     if (change === undefined || !setsSomething(change)) return;
-    this.#changedIn = backend.replies.turnsSent;
+    this.#changedIn = backend.replies.batchesSent;
     this.#changedOn = backend;
   }
 
   /** A setting may have been changed in the present batch: the settings are unknown yet. */
   hasJustChanged(backend: Backend): boolean {
-    return this.#changedOn === backend && this.#changedIn === backend.replies.turnsSent;
+    return this.#changedOn === backend && this.#changedIn === backend.replies.batchesSent;
   }
 
   /**
@@ -44,7 +44,7 @@ export class UnansweredChanges {
    */
   isUnsure({ replies, statements }: Backend, name: string): boolean {
     if (replies.size === 0) this.#touched = undefined;
-    if (!replies.owesTurn) return false;
+    if (!replies.owesBatch) return false;
     const named = this.#named.get(name);
     const isServerUnsure = named !== undefined && statements.isUnsure(named.statement, replies);
     return isServerUnsure || replies.isUnsure(this.#touched?.get(name));

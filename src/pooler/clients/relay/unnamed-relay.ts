@@ -118,7 +118,7 @@ export class UnnamedRelay {
   describe(backend: Backend): void {
     if (!this.#lacksShape) return;
     this.#lacksShape = false;
-    const sent = this.#isSentInThisTurn(backend) ? this.#sent : undefined;
+    const sent = this.#isSentInThisBatch(backend) ? this.#sent : undefined;
     if (sent === undefined || backend.isDiscarding) return;
     sent.wasDescribed = true;
     backend.own.describeStatement(undefined, sent);
@@ -150,7 +150,7 @@ export class UnnamedRelay {
 
   /** An earlier batch that may have changed the statement is not answered yet. */
   isUnsure(backend: Backend): boolean {
-    return backend.replies.owesTurn && !this.#isSentInThisTurn(backend);
+    return backend.replies.owesBatch && !this.#isSentInThisBatch(backend);
   }
 
   /**
@@ -166,7 +166,7 @@ export class UnnamedRelay {
       this.#send(backend, undefined);
       return this.#isShapeOfOthers ? 'unknown' : new Outdated(this.#shape);
     }
-    if (this.#isSentInThisTurn(backend)) return this.#sent;
+    if (this.#isSentInThisBatch(backend)) return this.#sent;
     const unnamed = this.#confirmed;
     if (unnamed === undefined) return undefined;
     if (this.#shape === undefined || this.#isBoundAtOnce) this.#statements.areBoundAgain = true;
@@ -186,13 +186,13 @@ export class UnnamedRelay {
     return 'later';
   }
 
-  #isSentInThisTurn(backend: Backend): boolean {
-    return this.#sentTo === backend && this.#sentIn === backend.replies.turnsSent;
+  #isSentInThisBatch(backend: Backend): boolean {
+    return this.#sentTo === backend && this.#sentIn === backend.replies.batchesSent;
   }
 
   #send(backend: Backend, unnamed: UnnamedStatement | undefined): void {
     this.#sent = unnamed;
     this.#sentTo = backend;
-    this.#sentIn = backend.replies.turnsSent;
+    this.#sentIn = backend.replies.batchesSent;
   }
 }

@@ -1,4 +1,4 @@
-// Random lives of clients that send one turn at a time, alone and whole, as most clients do: both the pooler and PostgreSQL itself
+// Random lives of clients that send one batch at a time, alone and whole, as most clients do: both the pooler and PostgreSQL itself
 // must answer the same. The pooler passes most of these on without a closer look. HEADGATE_SEQUENCES=<number> plays more of them.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -56,7 +56,7 @@ const texts = [
   '',
 ];
 
-interface Turn {
+interface Batch {
   readonly how:
     | 'query'
     | 'unnamed'
@@ -70,7 +70,7 @@ interface Turn {
   readonly text: string;
 }
 
-function stepOf({ how, text }: Turn): Step {
+function stepOf({ how, text }: Batch): Step {
   return step((s) => {
     switch (how) {
       case 'query':
@@ -96,7 +96,7 @@ function stepOf({ how, text }: Turn): Step {
   });
 }
 
-const turn: fc.Arbitrary<Turn> = fc.record({
+const batch: fc.Arbitrary<Batch> = fc.record({
   how: fc.constantFrom(
     ...(['query', 'unnamed', 'unnamed', 'unnamedRows', 'bindOnly', 'named'] as const),
     ...(['namedAgain', 'namedAgain', 'other', 'otherAgain', 'otherAgain', 'undescribed'] as const),
@@ -105,15 +105,15 @@ const turn: fc.Arbitrary<Turn> = fc.record({
 });
 /** Most clients say the same again and again. */
 const life = fc
-  .array(fc.tuple(turn, fc.integer({ min: 1, max: 3 })), { minLength: 1, maxLength: 10 })
-  .map((turns) => turns.flatMap(([one, times]) => Array.from({ length: times }, () => one)));
+  .array(fc.tuple(batch, fc.integer({ min: 1, max: 3 })), { minLength: 1, maxLength: 10 })
+  .map((batches) => batches.flatMap(([one, times]) => Array.from({ length: times }, () => one)));
 
 const leave = step((s) => s.query('rollback'));
 
-async function playAt(place: TestDatabase | TestPooler, turns: readonly Turn[]): Promise<string[]> {
+async function playAt(place: TestDatabase | TestPooler, batches: readonly Batch[]): Promise<string[]> {
   const session = await RawSession.start(place, StartupCode.version30);
   try {
-    return await playIn(session, [...turns.map(stepOf), leave]);
+    return await playIn(session, [...batches.map(stepOf), leave]);
   } finally {
     session.socket.destroy();
   }
@@ -124,11 +124,11 @@ async function playAt(place: TestDatabase | TestPooler, turns: readonly Turn[]):
  * has it, may describe it first. And where a statement means another table since the settings have changed, PostgreSQL refuses it; so
  * does a server that has it, but not one where it has to be prepared first.
  */
-function isComparable(turns: readonly Turn[]): boolean {
+function isComparable(batches: readonly Batch[]): boolean {
   const again = new Set(['bindOnly', 'namedAgain', 'otherAgain']);
-  const isBoundAgain = turns.some(({ how }) => again.has(how));
-  const isMoved = turns.some(({ text }) => text.includes('search_path = other'));
-  return !isBoundAgain || !(isMoved || turns.some(({ text }) => text === 'begin'));
+  const isBoundAgain = batches.some(({ how }) => again.has(how));
+  const isMoved = batches.some(({ text }) => text.includes('search_path = other'));
+  return !isBoundAgain || !(isMoved || batches.some(({ text }) => text === 'begin'));
 }
 
 function comparable(lines: readonly string[]): string[] {
@@ -138,8 +138,8 @@ function comparable(lines: readonly string[]): string[] {
 
 describe.each([
   ['one server', { poolSize: 1 }, 1],
-  ['another server for each turn', { poolSize: 3, serverRoundRobin: true }, 1],
-  ['fewer servers than clients, so that most turns wait', { poolSize: 2 }, 5],
+  ['another server for each batch', { poolSize: 3, serverRoundRobin: true }, 1],
+  ['fewer servers than clients, so that most batches wait', { poolSize: 2 }, 5],
   ['one server, which is asked what came before by a name', { poolSize: 1, prepareUnnamed: true }, 1],
   [
     'fewer servers than clients, asked what came before by a name',
@@ -153,13 +153,13 @@ describe.each([
     6,
   ],
 ] as const)(
-  'a client that sends one turn at a time is answered as by PostgreSQL, with %s',
+  'a client that sends one batch at a time is answered as by PostgreSQL, with %s',
   (_with, pooling, clients) => {
     let pooler: TestPooler;
     beforeAll(async () => {
       pooler = await startTestPooler(db, { pooling });
       // All at once, so that each needs a server of its own.
-      const slow: Turn = { how: 'query', text: 'select pg_sleep(0.3)' };
+      const slow: Batch = { how: 'query', text: 'select pg_sleep(0.3)' };
       await Promise.all(Array.from({ length: pooling.poolSize }, () => playAt(pooler, [slow])));
       expect(pooler.pooler.stats().pools[0]?.live).toBe(pooling.poolSize);
     });
@@ -167,9 +167,9 @@ describe.each([
 
     test('what one makes of its statement under other settings is not what others get', async () => {
       const text = 'select * from kept limit 0';
-      const again: Turn = { how: 'namedAgain', text: '' };
-      const changed: Turn = { how: 'query', text: 'set search_path = other' };
-      const first: Turn = { how: 'named', text };
+      const again: Batch = { how: 'namedAgain', text: '' };
+      const changed: Batch = { how: 'query', text: 'set search_path = other' };
+      const first: Batch = { how: 'named', text };
       await playAt(pooler, [first, changed, again, again, again, again]);
       const expected = comparable(await playAt(db, [first, again]));
       for (let other = 0; other < 5; other++)
@@ -177,20 +177,20 @@ describe.each([
     });
 
     test('a statement that it has for itself under other settings can be given up', async () => {
-      const turns: Turn[] = [
+      const batches: Batch[] = [
         { how: 'named', text: 'select 1 as one' },
         { how: 'query', text: "set timezone = 'Asia/Kolkata'" },
         { how: 'unnamed', text: 'deallocate a' },
         { how: 'namedAgain', text: '' },
       ];
-      expect(comparable(await playAt(pooler, turns))).toEqual(comparable(await playAt(db, turns)));
+      expect(comparable(await playAt(pooler, batches))).toEqual(comparable(await playAt(db, batches)));
     });
 
     test('whatever it sends', async () => {
       await fc.assert(
-        fc.asyncProperty(life.filter(isComparable), async (turns) => {
-          const expected = comparable(await playAt(db, turns));
-          const played = await Promise.all(Array.from({ length: clients }, () => playAt(pooler, turns)));
+        fc.asyncProperty(life.filter(isComparable), async (batches) => {
+          const expected = comparable(await playAt(db, batches));
+          const played = await Promise.all(Array.from({ length: clients }, () => playAt(pooler, batches)));
           for (const lines of played) expect(comparable(lines)).toEqual(expected);
         }),
         { numRuns: runs },

@@ -1,27 +1,27 @@
-// The turns that scripts about prepared statements are made of, and values in binary form.
-import { type Turn, turn, type Who } from './actors.js';
+// The batches that scripts about prepared statements are made of, and values in binary form.
+import { type Batch, batch, type Who } from './actors.js';
 
 export type Value = string | Buffer | null;
 
 /** A simple query. */
-export function query(who: Who, text: string): Turn {
-  return turn(who, text, (s) => s.query(text));
+export function query(who: Who, text: string): Batch {
+  return batch(who, text, (s) => s.query(text));
 }
 
 /** Parse alone: the client is never told the types. */
-export function parse(who: Who, name: string, text: string, types: readonly number[] = []): Turn {
-  return turn(who, `parse ${name}: ${text}`, (s) => s.parse(text, name, types).sync());
+export function parse(who: Who, name: string, text: string, types: readonly number[] = []): Batch {
+  return batch(who, `parse ${name}: ${text}`, (s) => s.parse(text, name, types).sync());
 }
 
 /** Parse and Describe of the statement. */
-export function prepare(who: Who, name: string, text: string, types: readonly number[] = []): Turn {
-  return turn(who, `prepare ${name}: ${text}`, (s) =>
+export function prepare(who: Who, name: string, text: string, types: readonly number[] = []): Batch {
+  return batch(who, `prepare ${name}: ${text}`, (s) =>
     s.parse(text, name, types).describeStatement(name).sync(),
   );
 }
 
-export function describeStatement(who: Who, name: string): Turn {
-  return turn(who, `describe ${name}`, (s) => s.describeStatement(name).sync());
+export function describeStatement(who: Who, name: string): Batch {
+  return batch(who, `describe ${name}`, (s) => s.describeStatement(name).sync());
 }
 
 /** Values that are Buffers are sent in binary, and then the results are wanted in binary, too. */
@@ -40,8 +40,8 @@ export function use(
   name: string,
   values: readonly Value[] = [],
   results?: 'text' | 'binary',
-): Turn {
-  return turn(who, `use ${name} ${labelOf(values, results)}`, (s) =>
+): Batch {
+  return batch(who, `use ${name} ${labelOf(values, results)}`, (s) =>
     s.bind(values, name, '', formatsOf(values, results)).describePortal().execute().sync(),
   );
 }
@@ -52,8 +52,8 @@ export function execute(
   name: string,
   values: readonly Value[] = [],
   results?: 'text' | 'binary',
-): Turn {
-  return turn(who, `execute ${name} ${labelOf(values, results)}`, (s) =>
+): Batch {
+  return batch(who, `execute ${name} ${labelOf(values, results)}`, (s) =>
     s.bind(values, name, '', formatsOf(values, results)).execute().sync(),
   );
 }
@@ -64,8 +64,8 @@ export function run(
   text: string,
   values: readonly Value[] = [],
   { types = [], results }: { types?: readonly number[]; results?: 'text' | 'binary' } = {},
-): Turn {
-  return turn(who, `run ${text} ${labelOf(values, results)}`, (s) =>
+): Batch {
+  return batch(who, `run ${text} ${labelOf(values, results)}`, (s) =>
     s
       .parse(text, '', types)
       .bind(values, '', '', formatsOf(values, results))
@@ -75,8 +75,8 @@ export function run(
   );
 }
 
-export function close(who: Who, name: string): Turn {
-  return turn(who, `close ${name}`, (s) => s.closeStatement(name).sync());
+export function close(who: Who, name: string): Batch {
+  return batch(who, `close ${name}`, (s) => s.closeStatement(name).sync());
 }
 
 function labelOf(values: readonly Value[], results?: string): string {

@@ -34,7 +34,7 @@ export interface SharingClient {
   statementLost(error: Error): void;
 }
 
-export class SharedTurn implements Follower {
+export class SharedStatement implements Follower {
   #client: SharingClient | undefined;
   readonly #pool: BackendPool;
   /** Profile of the statement that waits or was sent last; undefined where it may not share. */
