@@ -105,7 +105,8 @@ export const fleetOptions = {
   }),
   maxWait: option(duration(undefined), 30_000, {
     name: 'fleet_max_wait',
-    meaning: 'the longest queue for permits that an instance joins; while it is longer, the instance asks again later',
+    meaning:
+      'the longest queue for permits that an instance joins; while it is longer, the instance asks again later',
     ...joined,
   }),
   localRate: option(integer({ min: 0, max: 1_000_000, zero: 'none' }), 0, {
