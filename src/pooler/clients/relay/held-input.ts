@@ -65,7 +65,7 @@ export class HeldInput {
   /** The bytes of `take()` were all sent, copied or held back. */
   reuse(held: Buffer): void {
     this.#taken = undefined;
-    if (held.length <= memoryKept && held !== this.#inUse) this.#spare = held;
+    if (isReusable(held) && held !== this.#inUse) this.#spare = held;
   }
 
   /** Nothing of the client is passed on any more. */
@@ -92,7 +92,7 @@ export class HeldInput {
     this.#inUse = undefined;
     if (again !== undefined)
       this.#bytes = this.#bytes === undefined ? again : Buffer.concat([again, this.#bytes]);
-    else if (bytes !== undefined && bytes.length <= memoryKept) this.#spare = bytes;
+    else if (bytes !== undefined && isReusable(bytes)) this.#spare = bytes;
     if (this.#bytes === undefined) this.#flow.resume(Pause.held);
     else this.#flow.pause(Pause.held);
   }
@@ -105,4 +105,9 @@ export class HeldInput {
     if (bytes > memoryKept) return Buffer.allocUnsafe(bytes);
     return Buffer.from(spare?.buffer ?? new ArrayBuffer(memoryKept), 0, bytes);
   }
+}
+
+/** True for memory of its own that `#memoryFor()` made, and not for the rest of a larger chunk. */
+function isReusable({ buffer }: Buffer): boolean {
+  return buffer.byteLength === memoryKept;
 }
