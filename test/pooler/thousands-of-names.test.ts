@@ -14,7 +14,7 @@ import { Served } from './workers/served.js';
 const most = 8_000;
 const fewest = 300;
 /** Milliseconds. After that, no further names are tried, if there were the fewest. */
-const longest = 8_000;
+const longest = 4_000;
 const atOnce = 64;
 const long = 'x'.repeat(40);
 /** Bytes. 8,000 names that stayed would take more than a gigabyte; some of the rest is garbage that Node has not collected. */

@@ -249,7 +249,7 @@ describe.runIf(programs !== undefined)('replication through the pooler', () => {
       databases: { '*': { host, port, dbname: 'postgres' } },
       pooling: { poolSize: 1 },
     });
-    await served.says('listening');
+    await served.says('listening on 127.0.0.1');
     const options: Options = { replication: 'database' };
     for (let turn = 0; turn < 3; turn++) {
       const client = await served.connect(options);
