@@ -39,7 +39,7 @@ function missingTimeouts({ timeouts }: PoolerConfig): Finding[] {
 
 interface Sizes {
   readonly server: string;
-  /** What the pool of one user may have of this database. */
+  /** Limit of one user's pool for this database. */
   readonly size: number;
   readonly lifetimeMs: number;
   readonly isDsql: boolean;

@@ -3,7 +3,7 @@ import { lchownSync, readFileSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
 import type { LogFile } from './log-file.js';
 
-/** What root has made and the user goes on with: the log is opened again after a rotation, sockets are removed at the end. */
+/** Files that root has made and the user needs: the log is opened again after a rotation, sockets are removed at the end. */
 export interface HandedOver {
   readonly log: LogFile;
   /** Paths of Unix sockets. */

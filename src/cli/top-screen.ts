@@ -85,7 +85,7 @@ export class LiveTop {
       this.#connecting.abort();
       await this.#client?.end();
     }
-    // Whoever sent the signal sees that it ended the program.
+    // The exit status shows that the signal ended the program.
     if (signal !== undefined) process.kill(process.pid, signal);
   }
 

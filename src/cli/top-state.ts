@@ -1,4 +1,4 @@
-/** What `headgate top` shows, and how keys change it. Nothing is read or written here. */
+/** State of `headgate top`, and the effects of keys on it. No I/O. */
 import type { ConsoleRow } from './console-client.js';
 import { type TopViewKind, topViews } from './top-views.js';
 

@@ -99,7 +99,7 @@ export interface PoolRecord {
   readonly longestWaitMs: number;
   /** The budget that has nothing for the pool, with its numbers; undefined where none is short. */
   readonly shortage: string | undefined;
-  /** What the first waiting client waits for, in one word; undefined where none waits. */
+  /** Reason why the first waiting client waits, in one word; undefined where none waits. */
   readonly waitCause: string | undefined;
   /** Why no server connection could be opened, until one can. */
   readonly dialFailure: DialFailure | undefined;

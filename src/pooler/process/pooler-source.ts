@@ -124,7 +124,7 @@ export class PoolerSource implements Source {
     const command = commandOf(action, this.#parts.config());
     const done = Promise.resolve(runCommand(command, { role: 'admin', view: seen, controls }, signal));
     if (command.verb !== 'shutdown') return (await done).tag;
-    // It takes as long as the last transaction, and ends the page too: those who look see the state.
+    // Draining takes as long as the last transaction and ends the page, so the answer does not wait for it; the page shows the state.
     done.catch(() => {});
     await Promise.race([done, nextTurn()]);
     return 'SHUTDOWN';

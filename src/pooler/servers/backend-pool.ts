@@ -276,7 +276,7 @@ export class BackendPool {
     return present.failedDials > 0 ? present.lastDialError : undefined;
   }
 
-  /** The same for people. */
+  /** Cause, code and message of `dialError`. */
   get dialFailure(): DialFailure | undefined {
     const error = this.dialError;
     return error && dialFailureOf(error);

@@ -60,7 +60,7 @@ const localOutside: ErrorFields = {
 };
 const anyLevel = 'repeatable read';
 
-/** What a swallowed statement can be about, as metrics name it. */
+/** Subjects of swallowed statements, as metrics name them. */
 export const swallowedKinds: readonly string[] = [
   ...refusedSettings.keys(),
   'lock table',
