@@ -4,6 +4,7 @@ import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, portWhereNobodyListens, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, eventOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
+import { useVirtualTime } from './virtual-timers.js';
 
 everyPool('connect errors', ({ newPool, server }) => {
   let front: FaultyServer;
@@ -100,18 +101,21 @@ everyPool('connect errors', ({ newPool, server }) => {
         dials.push(callback);
       }
     }
+    useVirtualTime();
     const pool = newPool({ Client: HeldClient, max: 1, connectionTimeoutMillis: 300 });
     const first = watch(pool.connect());
     const second = watch(pool.connect());
     // The second caller's dial starts late, so that the caller leaves before the dial has had its time.
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await vi.advanceTimersByTimeAsync(150);
     dials[0]?.(new Error('the first dial failed'));
     expect((await rejectionOf(first.promise)).message).toBe('the first dial failed');
-    await vi.waitFor(() => expect(dials).toHaveLength(2));
+    await vi.advanceTimersByTimeAsync(150);
+    expect(dials).toHaveLength(2);
     expect((await rejectionOf(second.promise)).message).toContain('timeout');
     const third = pool.connect();
     dials[1]?.(new Error('the second dial failed'));
-    await vi.waitFor(() => expect(dials).toHaveLength(3));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(dials).toHaveLength(3);
     dials[2]?.();
     (await third).release();
     await pool.end();

@@ -4,6 +4,7 @@ import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
+import { useVirtualTime } from './virtual-timers.js';
 
 everyPool('timeouts in the queue', ({ newPool }) => {
   test('reject connect() with an error that says so, and leave no waiter behind', async () => {
@@ -37,13 +38,14 @@ everyPool('timeouts in the queue', ({ newPool }) => {
   });
 
   test('of one waiter do not disturb the waiters behind it', async () => {
+    useVirtualTime();
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 600 });
     const client = await pool.connect();
     const early = watch(pool.connect());
-    // Not for something to happen: the second caller's time has to begin later than the first one's.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await vi.advanceTimersByTimeAsync(300);
     const late = pool.connect();
     expect(pool.waitingCount).toBe(2);
+    await vi.advanceTimersByTimeAsync(300);
     await rejectionOf(early.promise);
     expect(pool.waitingCount).toBe(1);
     client.release();
@@ -133,13 +135,15 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
   });
 
   test('leave a client that arrives for nobody in the pool, where it is used', async () => {
+    useVirtualTime();
     const refusal = new Error('not yet');
     let dials = 0;
+    let refuse = () => {};
     let letThrough = () => {};
     class SlowClient extends FakeClient {
       override connect(callback: (error?: Error | null) => void): void {
         dials += 1;
-        if (dials === 1) setTimeout(() => callback(refusal), 400);
+        if (dials === 1) refuse = () => callback(refusal);
         else letThrough = () => super.connect(callback);
       }
     }
@@ -148,11 +152,15 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     const outcome = vi.fn();
     // Its time runs from here, that of the connection made for it only from the failure of the first.
     pool.connect(outcome);
+    await vi.advanceTimersByTimeAsync(400);
+    refuse();
     expect(await rejectionOf(first.promise)).toBe(refusal);
-    await vi.waitFor(() => expect(outcome).toHaveBeenCalled());
+    await vi.advanceTimersByTimeAsync(300);
+    expect(outcome).toHaveBeenCalledTimes(1);
     expect(outcome.mock.calls[0]?.[0]).toBeInstanceOf(Error);
     letThrough();
-    await vi.waitFor(() => expect(pool.idleCount).toBe(1));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(pool.idleCount).toBe(1);
     await expect(pool.query('select 1')).resolves.toEqual({ rows: [] });
     expect(dials).toBe(2);
     expect(outcome).toHaveBeenCalledTimes(1);
