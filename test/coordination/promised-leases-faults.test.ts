@@ -187,7 +187,7 @@ describe('With a coordinator that always says yes or no in time', () => {
     haveBackoff: false,
   };
 
-  test('nobody who waits needs to ask by itself: who could have a lease is told', async () => {
+  test('a holder that waits for a lease need not ask again: it is told when it could have one', async () => {
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator } = await play(scene, rules);

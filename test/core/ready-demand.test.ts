@@ -52,7 +52,7 @@ test('The ready demand of a pool has a warmup in it as long as that goes on', ()
   expect(needs(world)).toEqual([0, 0]);
 });
 
-test('The ready demand of a pool has connections in it that someone waits for to exist', () => {
+test('The ready demand of a pool includes connections that a call of ready() waits for', () => {
   const world = new VirtualWorld({ max: 10 });
   world.pool.whenReady({ target: 3, deadline: 60_000, reached: () => {}, missed: () => {} });
   expect(needs(world)).toEqual([0, 3]);

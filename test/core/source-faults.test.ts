@@ -367,7 +367,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('whose coarse reading is behind: what is in use has most of its guard window left', () => {
+  test('a clock whose coarse reading is behind: a connection in use has most of its guard window left', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);

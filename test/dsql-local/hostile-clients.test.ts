@@ -216,7 +216,7 @@ test.each([
   'in the middle of a statement',
   'with a transaction open',
   'while an answer comes that they do not read',
-])('clients that leave clients that leave %s leave nothing behind', async (when) => {
+])('clients that leave %s leave nothing behind', async (when) => {
   const leave = async (): Promise<void> => {
     if (when === 'during the TLS handshake') {
       const socket = dialer.plain();

@@ -35,7 +35,7 @@ test('clients are counted, processes that the server starts for them are not', a
   expect(watch.most).toBe(2);
 });
 
-test('who was there at the fullest moment is told', async () => {
+test('a session watch lists the sessions at the fullest moment', async () => {
   const watch = await SessionWatch.start(db);
   const client = await connect();
   await client.query("select 'one too many'");

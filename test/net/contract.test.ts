@@ -382,7 +382,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     },
   );
 
-  test('tells of its end at the start, if there was nobody to tell before', async () => {
+  test('a transport reports its end at the start, if it had no listener before', async () => {
     const { subject, reset } = await kind.open();
     const gone = once(subject.socket, 'close');
     reset();

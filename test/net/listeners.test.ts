@@ -217,7 +217,7 @@ test('Listening on a Unix socket is where PostgreSQL clients look for it, with t
   expect(existsSync(endpoint.path)).toBe(false);
 });
 
-test('Listening on a Unix socket takes the place of a socket that nobody listens on any more', async () => {
+test('Listening on a Unix socket replaces a socket without a listener', async () => {
   const endpoint = unixEndpoint(temporaryFolder(), 1);
   await leaveSocketBehind(endpoint.path);
   await openDoor([endpoint]);
@@ -301,7 +301,7 @@ test('Accepting can be paused and taken up again at the same port, and leaves th
 });
 
 test.skipIf(![mostKept, '/proc/net/tcp'].every(existsSync))(
-  'Accepting leaves nobody of 400 who come at once outside',
+  'Accepting takes all of 400 connections that come at once',
   async () => {
     const atOnce = Math.min(400, Number(readFileSync(mostKept, 'utf8')));
     const { listeners } = await openDoor([anyPort]);

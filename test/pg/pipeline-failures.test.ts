@@ -70,7 +70,7 @@ describe('a lost connection', () => {
     }
   });
 
-  test('again and again, under load, strands nobody and never breaks the limit', async () => {
+  test('connections that are lost again and again under load strand no caller and never break the limit', async () => {
     const pool = newPool({ max: 3 });
     // One that is idle when it is lost is the pool's own affair.
     pool.on('error', () => {});
@@ -100,7 +100,7 @@ describe('a lost connection', () => {
     expect(pool.stats()).toMatchObject({ inUse: 0, waiting: 0, peak: 3 });
   });
 
-  test('a lost connection is nobody else’s concern when it was idle', async () => {
+  test('a lost idle connection fails no query of the pipeline', async () => {
     const pool = newPool({ max: 2 });
     const errors: Error[] = [];
     pool.on('error', (error) => errors.push(error));

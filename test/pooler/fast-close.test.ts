@@ -104,7 +104,7 @@ test.each([
   ['the size of a pool', { poolSize: 7 }],
   ['how long a server connection lives', { serverLifetime: '30m' }],
   ['how often it is used', { serverMaxUses: 100 }],
-])('with server_fast_close, a reload of %s ends nobody', async (_, more) => {
+])('with server_fast_close, a reload of %s ends no client', async (_, more) => {
   const pooler = await startTestPooler(db, { pooling: fast, databases: { [db.database]: entry() } });
   const guest = await guestOf(pooler);
   await reload(pooler, { pooling: { ...fast, ...more }, databases: { [db.database]: entry(more) } });

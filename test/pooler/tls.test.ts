@@ -130,7 +130,7 @@ test('The login at the server goes through TLS, which the server sees', async ()
   expect(rows).toEqual([{ ssl: true }]);
 });
 
-test('The login at the server is bound to the certificate of the server: someone in the middle with another one gets nowhere', async () => {
+test('The login at the server is bound to the certificate of the server: a man in the middle with another one is refused', async () => {
   const port = await someoneInTheMiddle();
   const tree = new CertificateFolder().tree({
     serverTls: { mode: 'require' },

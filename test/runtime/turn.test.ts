@@ -42,7 +42,7 @@ test('A task that is put off runs once, and not in the next turn again', () => {
   expect(done).toEqual(['task']);
 });
 
-test('A task that is put off runs after the present callback where nobody said that one began', async () => {
+test('A task that is put off runs after the present callback where no beginning of a turn was noted', async () => {
   const done: string[] = [];
   afterTurn(noted(done, 'task'));
   done.push('callback');

@@ -133,7 +133,7 @@ test('rolling_restart: one service after the other drains, serves those who are 
   expect(result.faults[0]?.untilMs).toBeGreaterThan(30_000);
 });
 
-test('what is still in use at the deadline of a restart is taken away', () => {
+test('connections still in use at the deadline of a restart are closed', () => {
   const result = run({
     durationMs: 80_000,
     services: [

@@ -103,7 +103,7 @@ test('an answer is not plain when its lengths are wrong', () => {
   }
 });
 
-test('what is called plain is whole messages, in the right order', () => {
+test('a plain answer consists of whole messages, in the right order', () => {
   const piece = fc.constantFrom(
     ...[parsed, bound, described, noData, row, row, tag('SELECT 1'), tag('SET'), ready(), ready('T')],
     message(Backend.notice, 'M\x00'),

@@ -91,7 +91,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('do not reach somebody who came later, when the one whose dial it was has left', async () => {
+  test('do not reach a later caller, when the caller that the dial was for has left', async () => {
     const dials: ((error?: Error) => void)[] = [];
     class HeldClient extends FakeClient {
       isConnected(): boolean {
@@ -243,7 +243,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('reject the pool.query whose client somebody ends', async () => {
+  test('reject the pool.query whose client is ended', async () => {
     const pool = newPool({ max: 1 });
     pool.on('error', () => {});
     const acquired = eventOf(pool, 'acquire');

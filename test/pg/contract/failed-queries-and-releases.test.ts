@@ -58,7 +58,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  test('throws when the client is out again, at somebody else', async () => {
+  test('throws when the client is checked out again by another caller', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const stale = client.release;

@@ -44,7 +44,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await other.end();
   });
 
-  test('runs before anybody hears of the client', async () => {
+  test('runs before the client reaches a caller or an event', async () => {
     const order: string[] = [];
     const pool = newPool({
       onConnect: () => {

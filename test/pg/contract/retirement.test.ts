@@ -4,7 +4,7 @@ import { eventOf } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
 everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
-  test('removes a client that nobody wanted, and a new one is made on demand', async () => {
+  test('removes a client that stayed idle, and a new one is made on demand', async () => {
     const pool = newPool({ idleTimeoutMillis: 20 });
     const first = await pool.connect();
     const removed = eventOf(pool, 'remove');

@@ -134,7 +134,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  test('leave a client that arrives for nobody in the pool, where it is used', async () => {
+  test('leave a client that arrives after its caller has left in the pool, where it is used', async () => {
     useVirtualTime();
     const refusal = new Error('not yet');
     let dials = 0;

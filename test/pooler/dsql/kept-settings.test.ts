@@ -128,7 +128,7 @@ describe.each(['transaction', 'session'])('in %s mode', (poolMode) => {
     expect(await shown(client)).toBe('0');
   });
 
-  test('what would change the meaning of statements is for DSQL to refuse', async () => {
+  test('a setting that changes the meaning of statements is left to DSQL to refuse', async () => {
     const pooler = await start();
     const client = await pooler.connect();
     const texts = [
@@ -312,7 +312,7 @@ test('BEGIN, SET TRANSACTION READ ONLY makes a transaction that is read-only on 
   await client.query('DELETE FROM notes');
 });
 
-test('what is swallowed is counted under one word in the log, in the metrics and on the console', async () => {
+test('a swallowed statement is counted under one word in the log, in the metrics and on the console', async () => {
   const lines: string[] = [];
   const pooler = await startDsqlPooler(
     dsql,

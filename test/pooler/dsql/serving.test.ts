@@ -67,7 +67,7 @@ test('a token that has expired meanwhile is replaced by the pooler, and its clie
   await pooler.stop();
 });
 
-test('what DSQL refuses reaches the client of the pooler in the words of DSQL', async () => {
+test('a refusal of DSQL reaches the client of the pooler in the words of DSQL', async () => {
   const pooler = await start();
   const client = await pooler.connect();
   expect(await rejectionOf(client.query('LISTEN x'))).toMatchObject({ code: '0A000' });

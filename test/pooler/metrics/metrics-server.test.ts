@@ -89,7 +89,7 @@ test.each([
   },
 );
 
-test('on the loopback half requests keep nobody out, however many there are', async () => {
+test('on the loopback any number of half requests keeps no other request out', async () => {
   const { metricsPort } = await startMeasured();
   const half = await Promise.all(
     Array.from({ length: 150 }, async () => {

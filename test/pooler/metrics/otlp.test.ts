@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-test('a collector gets every number that /metrics has, with its kind and unit, and the headers that nobody else sees', async () => {
+test('a collector gets every number that /metrics has, with its kind and unit, and the configured headers', async () => {
   const collector = new Collector();
   const lines: string[] = [];
   const otlpEndpoint = await collector.listen();

@@ -128,7 +128,7 @@ describe('limits of clients on the console', () => {
     expect((await greet(pooler, packet())).error).toMatchObject({ code: '53300' });
   });
 
-  test('max_client_conn holds for nobody on the console', async () => {
+  test('max_client_conn does not hold on the console', async () => {
     const pooler = await startTestPooler(db, { admin, limits: { maxClientConn: 1 } });
     await pooler.connect();
     await connectTo(pooler, 'watcher');

@@ -123,7 +123,7 @@ test('a client that copies without end does not keep others from being served', 
   for (let n = 0; n < 5; n++) expect((await other.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
 });
 
-test('who only connects, many times over, does not keep others from being served', async () => {
+test('clients that only connect, many times over, do not keep others from being served', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
   const other = await pooler.connect();
   let isOver = false;

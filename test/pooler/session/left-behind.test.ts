@@ -163,7 +163,7 @@ test.each([
   [['set session authorization OTHER', 'reset all']],
   [['begin', 'set session authorization OTHER', 'rollback']],
   [['set role LIMITED', 'begin', 'set session authorization OTHER', 'rollback']],
-])('Who one is is nobody else: %j', async (texts) => {
+])('The identity of a session is not left to the next client: %j', async (texts) => {
   await compare(texts.map(named), who);
 });
 

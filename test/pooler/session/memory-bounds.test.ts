@@ -54,7 +54,7 @@ async function timesReached({ pooler }: TestPooler, limit: string): Promise<numb
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-test('a client whose messages nobody answers is read from up to max_client_pipeline_size, and no further', async () => {
+test('a client whose messages get no answer is read from up to max_client_pipeline_size, and no further', async () => {
   const server = await ScriptedServer.start();
   const pooler = await startTestPooler(server.db, {
     limits: { maxClientPipelineSize: '256KB' },

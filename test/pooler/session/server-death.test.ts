@@ -212,7 +212,7 @@ test('an idle server connection that gets a FATAL is not given to clients any mo
   session.socket.destroy();
 });
 
-test('an idle server connection that gets a FATAL at the moment that a client asks is told to that client, or to nobody', async () => {
+test('an idle server connection that gets a FATAL at the moment that a client asks reaches that client, or none', async () => {
   const ends: Record<string, number> = {};
   for (let run = 0; run < 40; run++) {
     const { server, session } = await idleServer(({ socket }) => socket.end());

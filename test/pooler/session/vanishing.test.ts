@@ -216,7 +216,7 @@ describe.each(moments)('of a client that goes in the middle of $name', ({ write,
   });
 });
 
-test('what was sent before a goodbye is done all the same, as the server would do it', async () => {
+test('statements that were sent before Terminate run, as on the server', async () => {
   const session = await RawSession.start(pooler, StartupCode.version30);
   writeQuery(session.writer, 'select pg_sleep(0.2); insert into seen values (6)');
   writeQuery(session.writer, 'insert into seen values (7)');
@@ -294,7 +294,7 @@ describe.each([
   });
 });
 
-test('what is followed by nonsense has left before the server goes to the next one', async () => {
+test('messages that are followed by nonsense are sent before the server goes to the next client', async () => {
   const session = await RawSession.start(pooler, StartupCode.version30);
   // The server ignores such data outside of a COPY, but has to get all of it.
   const data = Buffer.from('d\x00\x00\x00\x081\n2\n', 'latin1');

@@ -78,7 +78,7 @@ test('a worker that is killed loses its own clients only, and another takes its 
   expect(workers[0]?.pid).not.toBe(first?.pid);
 });
 
-test('what it has counted stays in the totals', async () => {
+test('the counts of a dead worker stay in the totals', async () => {
   const served = await serve(db);
   const admin = await served.console();
   const clients = await served.clientOfEach(admin);

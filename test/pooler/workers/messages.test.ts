@@ -144,7 +144,7 @@ test.each([
   new ConsoleError('42601', 'SHOW needs to be told what to show', 'SHOW HELP lists all commands.'),
   new ConfigError([{ path: 'pooling.poolSize', message: 'must be a number', place: undefined }]),
   tooManyClients('user "app"', 2, 'max_user_client_connections'),
-])('An error that someone is to be told is what it was: $name', (error) => {
+])('An error keeps its class and fields between processes: $name', (error) => {
   const copy = decodeError(deserialize(serialize(encodeError(error))));
   expect(copy).toBeInstanceOf(error.constructor);
   expect({ ...copy, message: copy.message }).toEqual({ ...error, message: error.message });

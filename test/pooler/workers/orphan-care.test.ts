@@ -148,7 +148,7 @@ test.each([
   ['as the server has said', { isOnThisMachine: false, authenticationMs: authenticationTimeoutMs }, never],
   ['as usual, where the server has said nothing', undefined, authenticationTimeoutMs],
 ])(
-  'a login that nobody sees is over after authentication_timeout, %s',
+  'a login that can not be seen is over after authentication_timeout, %s',
   async (_, known, authenticationMs) => {
     const { world, heldNow, die, dial } = setting(2, { dials: { ...patient.dials, authenticationMs } });
     world.known = known;

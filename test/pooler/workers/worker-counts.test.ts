@@ -17,13 +17,13 @@ function absentQueries(counts: WorkerCounts<string>, ...present: string[]): Reco
   return queries;
 }
 
-test('who has answered is not counted twice', () => {
+test('a worker that has answered is not counted twice', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
   expect(absentQueries(counts, 'one')).toEqual({});
 });
 
-test('who does not answer counts as it did last', () => {
+test('a worker that does not answer counts as it did last', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
   counts.told('two', counted(5));
@@ -32,7 +32,7 @@ test('who does not answer counts as it did last', () => {
   expect(absentQueries(counts)).toEqual({ app: 25 });
 });
 
-test('those that are no more stay, by database, however many there have been', () => {
+test('counts of ended workers stay, by database, however many there have been', () => {
   const counts = new WorkerCounts<string>();
   for (let life = 1; life <= 3; life++) {
     counts.told(`one, life ${life}`, counted(life));
@@ -43,7 +43,7 @@ test('those that are no more stay, by database, however many there have been', (
   expect(absentQueries(counts)).toEqual({ app: 6, other: 100 });
 });
 
-test('a worker that died while somebody looked counts once for that one, and for the next', () => {
+test('a worker that died during a reading counts once in that reading, and in the next', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
   // It has answered, and is no more when the other answers.
