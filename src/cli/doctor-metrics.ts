@@ -16,7 +16,7 @@ export function metricFindings(looks: MetricLooks): Finding[] {
   ];
 }
 
-/** Whose series it is, for people. */
+/** The owner of a series, for people. */
 function of({ labels }: MetricSample): string {
   const { pool, service, user, database, server } = labels;
   if (user !== undefined && database !== undefined) return `${user}@${database}`;
