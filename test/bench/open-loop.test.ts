@@ -7,7 +7,7 @@ const load = { perSecond: 500, seconds: 0.1, text: 'select 1' };
 const callers = 50;
 
 interface Behaviour {
-  /** What comes before a caller has its connection. */
+  /** Work before a caller has its connection. */
   readonly beforeServing?: () => Promise<unknown>;
   readonly query?: () => Promise<unknown>;
 }

@@ -1,4 +1,4 @@
-// What an operator does to the engine: pausing, resizing, draining, in virtual time.
+// An operator's acts on the engine: pausing, resizing, draining, in virtual time.
 import { expect, test } from 'vitest';
 import { AcquireTimeoutError, PoolClosedError } from '../../src/core/errors.js';
 import { dialMs } from '../support/fake-server.js';

@@ -111,7 +111,7 @@ test('Fair shares never become smaller when there is more to share out', () => {
   );
 });
 
-/** Who is active has asked for something. */
+/** An active user has asked for something. */
 const withDemand = (users: readonly ShareUser[]): ShareUser[] =>
   users.map((user) => ({ ...user, demand: user.isActive ? Math.max(1, user.demand) : user.demand }));
 

@@ -1,4 +1,4 @@
-// What stands between a pool and its source, scene by scene: leases, permits, and second chances.
+// The parts between a pool and its source, one by one: leases, permits, and second chances.
 import { expect, test } from 'vitest';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../src/core/leases.js';
 import type { RateLimiter } from '../../src/core/rate-limiter.js';

@@ -1,4 +1,4 @@
-// What a pool wants ready on top of what its callers need, for budgets that share by need.
+// Connections that a pool wants ready on top of what its callers need, for budgets that share by need.
 import { expect, test } from 'vitest';
 import type { PolicyOptions } from '../../src/core/pool-policy.js';
 import { VirtualWorld } from '../support/virtual-world.js';

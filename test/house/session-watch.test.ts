@@ -1,4 +1,4 @@
-// Who counts the server's connections in tests counts those of clients, and says who was there.
+// The counter of server sessions in tests counts those of clients, and lists them.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';

@@ -1,4 +1,4 @@
-// What the pooler can rely on, whatever carries the bytes: the same sentences for every kind of transport.
+// The contract of transports, run for each kind.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';

@@ -22,7 +22,7 @@ import { temporaryFolder } from './sockets.js';
 /** Of Linux: how many connections it keeps before they are accepted, whatever it is told. */
 const mostKept = '/proc/sys/net/core/somaxconn';
 const anyPort: TcpEndpoint = { kind: 'tcp', host: '127.0.0.1', port: 0 };
-/** It is for documentation, and no machine has it. */
+/** An address for documentation, which no machine has. */
 const missing: TcpEndpoint = { ...anyPort, host: '192.0.2.1' };
 
 interface Door {

@@ -35,7 +35,7 @@ async function meet(
         ...options,
       } as const;
       serveTls(transport, wanted).then(resolve, reject);
-      // What was delivered is only good for as long as the delivery lasts.
+      // Delivered bytes are valid only during the call.
       source.fill(0, start, end);
     };
     transport.start();

@@ -1,4 +1,4 @@
-// Whose async context the work of a pool runs in, beside pg.Pool where it keeps to the same rule.
+// The async context in which the work of a pool runs, beside pg.Pool where it keeps to the same rule.
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +26,7 @@ const killOthers =
 
 let db: TestDatabase;
 let pools: AnyPool[] = [];
-/** What clients were asked, and by whose request as the store tells. */
+/** Statements that clients got, and the request of each as the store tells. */
 let asked: { text: string; by: number | undefined }[] = [];
 let dialedBy: (number | undefined)[] = [];
 

@@ -20,7 +20,7 @@ function entry(more: Readonly<Record<string, unknown>> = {}): Readonly<Record<st
 
 interface Guest {
   readonly client: pg.Client;
-  /** What ended it, once it has ended. */
+  /** The error that ended it, once it has ended. */
   readonly ended: Promise<unknown>;
   hasEnded: boolean;
 }
@@ -46,7 +46,7 @@ async function guestOf(pooler: TestPooler, database = db.database): Promise<Gues
   return guest;
 }
 
-/** What every guest of a session is told. */
+/** The error that each client gets. */
 const goodbye = {
   severity: 'FATAL',
   code: '57P01',

@@ -240,7 +240,7 @@ test.runIf(process.platform !== 'win32')(
   'The Unix socket is given to the group that the configuration names',
   async () => {
     const operator = new Operator();
-    // Whoever is not root can give it to a group of its own only.
+    // A user that is not root can give the socket only to a group of its own.
     const group = process.getuid?.() === 0 ? 1 : (process.getgid?.() as number);
     operator.write(
       'headgate.yaml',

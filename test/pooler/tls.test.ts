@@ -76,7 +76,7 @@ class CertificateFolder {
 
 const withTls = { user: 'bound', password, ssl: { ca: readFileSync(join(pems, 'ca.pem'), 'utf8') } };
 
-/** Whose certificate a new client is shown. */
+/** Owner of the certificate that a new client gets. */
 async function shownBy({ port }: TestPooler): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');

@@ -1,4 +1,4 @@
-// What is put off until a callback is over. The turns here are begun and ended by the test, as a transport does it.
+// Tasks that are put off until a callback is over. The turns here are begun and ended by the test, as a transport does it.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/runtime/system.js';
 import { afterTurn, beginTurn, endTurn } from '../../src/runtime/turn.js';

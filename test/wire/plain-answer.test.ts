@@ -123,7 +123,7 @@ test('a plain answer consists of whole messages, in the right order', () => {
         expect(types?.includes('2')).toBe((parts & bindComplete) !== 0);
         expect(/[Tn]/.test(types as string)).toBe((parts & description) !== 0);
       } else if (isPlain && bends.length === 0) {
-        // It does something to the session then, or a transaction is open.
+        // Such an answer changes the session, or a transaction is open.
         expect(bytes.includes('SET\x00') || bytes.at(-1) !== 0x49).toBe(true);
       }
     }),

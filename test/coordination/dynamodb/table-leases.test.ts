@@ -54,7 +54,7 @@ test('leases in a table are not kept when more than nine tenths are in use, so t
   b.want(35);
   fleet.run(10_000);
   expect(b.pool.size).toBe(35);
-  // What it uses, and a block at most.
+  // Leases in use, and a block at most.
   expect(a.leases.stats().owned).toBeLessThanOrEqual(5 + 20);
   expect(fleet.problems).toEqual([]);
 });

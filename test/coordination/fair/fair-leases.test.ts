@@ -90,7 +90,7 @@ test('a budget that is shared fairly shortens the slot turns of others for a use
   expect(town.opened - opened).toBeLessThan(1.05 * 20 * (10_000 / turn));
   const late = town.arrive('late', { clients: 4, queryMs: 10 });
   town.run(3_000);
-  // Those who have waited for longer come first.
+  // Users that have waited longer come first.
   expect(late.firstAnswerAt - late.arrivedAt).toBeLessThan(2 * turn);
 });
 

@@ -1,4 +1,4 @@
-// Whose error it is: the caller's who caused it, the pool's when nobody did, and nobody else's.
+// Errors reach the caller that caused them, the pool where no caller did, and no other caller.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, portWhereNobodyListens, startFaultyServer } from '../../support/faulty-server.js';

@@ -53,7 +53,7 @@ export interface Subject {
 }
 
 /**
- * Those that the contract is for. The type is part of it: our class takes what pg.Pool takes, and makes what is a
+ * The pools that the contract is for. The type is part of it: our class takes what pg.Pool takes, and makes what is a
  * pg.Pool to TypeScript.
  */
 export const implementations: [name: string, PoolClass: AnyPoolClass][] = [

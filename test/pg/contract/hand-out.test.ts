@@ -1,4 +1,4 @@
-// Who gets which client, and in which order.
+// Which caller gets which client, and in which order.
 import { expect, test } from 'vitest';
 import { everyPool } from './every-pool.js';
 

@@ -1,4 +1,4 @@
-// What happens to those who wait too long, in the queue or for a connection to be made.
+// Timeouts of callers, in the queue or while a connection is opened.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, startFaultyServer } from '../../support/faulty-server.js';

@@ -1,4 +1,4 @@
-// Who comes in and who does not, and what both are told.
+// Which clients are let in or refused, and with which answers.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FailedLogins } from '../../../src/net/failed-logins.js';
@@ -110,7 +110,7 @@ describe('a user that does not exist', () => {
     joe: form === 'scram' ? formatSecret(await makeScramSecret('other', 16)) : stored[form],
   });
 
-  /** What a client sees, but for what is random in every attempt. */
+  /** Messages to a client, without what is random in every attempt. */
   async function seen(user: string, known: ReturnType<typeof tools>, method: LoginAttempt['method']) {
     const { outcome, toClient } = await logIn('guess', known, { user, method });
     const { error, held } = outcome as Extract<typeof outcome, { kind: 'refused' }>;

@@ -185,7 +185,7 @@ describe('access rules of any kind', () => {
   const network = fc.oneof(
     fc.constant('all'),
     fc.tuple(ipv4, fc.integer({ min: 0, max: 32 })).map(([address, bits]) => `${address}/${bits}`),
-    // Those with an IPv4 address inside are spoken of above.
+    // IPv4 addresses in IPv6 form are tested above.
     fc
       .tuple(
         ipv6.filter((address) => !address.includes('.')),

@@ -78,7 +78,7 @@ test('a budget that is exhausted is waited for, and there again when it is given
   void other.more(1).then(() => {
     isAnswered = true;
   });
-  // Whoever keeps its connection is not interrupted, however long others wait.
+  // A client that keeps its connection is not interrupted, however long others wait.
   for (const keeper of keepers) await keeper.query('select pg_sleep(0.2)');
   expect([isAnswered, connectionsOf('keeper', 'other')]).toEqual([false, [3, 0]]);
   await keepers[0]?.query('commit');

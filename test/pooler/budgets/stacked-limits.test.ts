@@ -67,7 +67,7 @@ test('users who come with one query each take nothing from one who works', async
     await passing.end();
     seen.push(...connectionsOf('busy'));
   }
-  // What those have left behind is enough for those who come.
+  // The connections that they have left are enough for the users that come.
   expect(seen.filter((connections) => connections < 2)).toEqual([]);
 });
 

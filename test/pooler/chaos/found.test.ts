@@ -1,4 +1,4 @@
-// What the chaos has found, each by itself and without chance.
+// Defects that the chaos has found, each alone and without chance.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type pg from 'pg';

@@ -330,7 +330,7 @@ test('a swallowed statement is counted under one word in the log, in the metrics
   expect(rows.find(({ database }) => database === 'postgres')).toMatchObject({ total_swallowed_count: '3' });
   const metrics = await (await fetch(`http://127.0.0.1:${pooler.pooler.metricsPort}/metrics`)).text();
   expect(metrics).toMatch(/headgate_pooler_swallowed_total\{[^}]*what="statement_timeout"[^}]*\} 2/);
-  // What has not come is there at 0, so that rates see the first one.
+  // A series begins at 0, so that rates see the first count.
   for (const what of ['role', 'lock table', 'bytea_output'])
     expect(metrics).toMatch(new RegExp(`headgate_pooler_swallowed_total\\{[^}]*what="${what}"[^}]*\\} 0`));
 });

@@ -1,4 +1,4 @@
-// What a collector of OpenTelemetry gets from a real pooler, compared with what Prometheus gets.
+// Metrics that an OpenTelemetry collector gets from a real pooler, compared with those of Prometheus.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { otelVariables } from '../../../src/cli/otel-variables.js';
 import { consoleSettings } from '../../../src/pooler/config/console-settings.js';

@@ -158,7 +158,7 @@ test('auth_query is not asked in a database that is disabled, also for users who
   await boss.query('DISABLE secrets');
   const refusal = { code: '57P03', message: 'authentication database "secrets" is disabled' };
   await expect(logIn(pooler, 'app')).rejects.toMatchObject(refusal);
-  // Who is in the list needs no query.
+  // A user of the list needs no query.
   await pooler.connect({ user: 'boss', password: 'boss', database: 'pgbouncer' });
   await boss.query('ENABLE secrets');
   await logIn(pooler, 'app');

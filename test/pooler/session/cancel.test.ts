@@ -114,7 +114,7 @@ test('a client that waits for a server loses the whole pipeline that waits, up t
   await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
   await sendCancel(pooler, keyOf(session));
   expect(typesOf(await session.until(Backend.readyForQuery))).toBe('EZ');
-  // What is behind it waits on.
+  // The statement behind it waits on.
   await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
   await holder.query('commit');
   expect(typesOf(await session.until(Backend.readyForQuery))).toBe('TDCZ');

@@ -1,4 +1,4 @@
-// Who counts as a user: those of the list, and those whom the server knows when auth_query asks it.
+// Known users: those of the list, and those that the server has when auth_query asks it.
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';

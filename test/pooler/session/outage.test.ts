@@ -20,7 +20,7 @@ interface Scene extends TestPooler {
   readonly client: pg.Client;
   /** All connections are reset, and new ones are, too. */
   leave(): Promise<void>;
-  /** It has been tried so often that nobody expects anything of the next attempt. */
+  /** Many attempts have failed, so that the next one is far away. */
   keepsFailing(): Promise<void>;
 }
 

@@ -231,7 +231,7 @@ const changes = [
   'discard all',
 ];
 
-/** What a client does next, in words that say how, should it be answered wrongly. */
+/** The client's next act, in words for the message of a failure. */
 type Act =
   | { readonly turns: readonly (typeof statements)[number][] }
   | { readonly query: string }

@@ -312,7 +312,7 @@ test.each(reasons)(
     expect(await pids(others)).not.toContain(pid);
     await client.end();
     await expect.poll(pins).toBe(0);
-    // What it left behind is gone when the next one gets the server.
+    // The next client of the server finds no trace of it.
     await expect.poll(async () => (await pids(others)).has(pid)).toBe(true);
     await expect(others.query('select * from mine')).rejects.toMatchObject({ code: '42P01' });
     const { rows } = await others.query(

@@ -35,13 +35,13 @@ const ways: readonly (readonly [string, (socket: Socket) => void])[] = [
   ['says no more, and reads on', (socket) => socket.end()],
 ];
 
-/** What a client does when it goes; whether the server can be kept. */
+/** A moment to leave at, and whether the server connection can be kept. */
 interface Moment {
   readonly name: string;
   readonly write: (writer: MessageWriter) => void;
-  /** What the client has heard by then. */
+  /** Answers that the client has got by then. */
   readonly heard?: number;
-  /** What the server is busy with by then. */
+  /** Work of the server by then. */
   readonly runs?: string;
   readonly isKept: boolean;
 }

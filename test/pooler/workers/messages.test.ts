@@ -1,4 +1,4 @@
-// What the processes of the pooler tell each other is checked when it comes, and comes out as it went in.
+// Messages between the processes of a pooler are checked when they come, and read as they were written.
 
 import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** The same database under several names: each is a pool of its own. */
+/** One database under several names: each is a pool of its own. */
 function databases(count: number): Record<string, Record<string, unknown>> {
   const { host, port, password, database: dbname } = db;
   const names = Array.from({ length: count }, (_, index) => `pool_${index}`);
@@ -80,7 +80,7 @@ testByPool(
     });
     for (const database of Object.keys(names)) {
       const client = await served.connect({ database });
-      // It has a connection of its own until the end of the test.
+      // The client has a connection of its own until the end of the test.
       await client.query('begin; select 1');
     }
     await connectAll(served, 20, { database: 'pool_0' });
@@ -171,7 +171,7 @@ testByPool('clients of a worker that is killed come back together on another one
 test('no client is lost that comes while the home of its pool is being killed', async () => {
   const served = await serve(db);
   const pid = await pidOfHome(served, await served.connect());
-  // It takes nobody while it is stopped, so that clients wait for it or are under way to it.
+  // A stopped worker takes no clients, which wait for it or are under way to it.
   process.kill(pid, 'SIGSTOP');
   const coming = connectAll(served, 6);
   await served.connect({ database: 'headgate' });

@@ -9,7 +9,7 @@ function counted(queries: number, database = 'app'): StatsRecord {
   return { windowMs: 1_000, databases: [{ database, total: { ...noCounters, queries }, before }] };
 }
 
-/** What is shown while those are asked and answer. */
+/** Counts that are shown while these workers are asked and answer. */
 function absentQueries(counts: WorkerCounts<string>, ...present: string[]): Record<string, number> {
   const queries: Record<string, number> = {};
   for (const { database, total } of counts.besides(new Map(present.map((name) => [name, true]))))
@@ -46,7 +46,7 @@ test('counts of ended workers stay, by database, however many there have been', 
 test('a worker that died during a reading counts once in that reading, and in the next', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
-  // It has answered, and is no more when the other answers.
+  // The worker has answered, and is gone when the other answers.
   expect(absentQueries(counts, 'one', 'two')).toEqual({});
   counts.forgetAllBut(['two']);
   expect(absentQueries(counts, 'two')).toEqual({ app: 10 });
