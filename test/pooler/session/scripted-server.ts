@@ -29,7 +29,7 @@ export interface ScriptedServerOptions {
   readonly greets?: boolean;
   /** Parameters that the server reports at login. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** Answer to a query before ReadyForQuery; undefined for no answer at all. */
+  /** Called with each query. False: the server adds no CommandComplete and no ReadyForQuery. */
   readonly answer?: (text: string, connection: ServerConnection) => boolean;
   /** Takes a cancel request, and hangs up when it is done with it. Default: at once. */
   readonly cancel?: (hangUp: () => void) => void;
