@@ -62,8 +62,8 @@ export const implementations: [name: string, PoolClass: AnyPoolClass][] = [
 ];
 
 /** Declares the same tests for both classes. */
-export function everyPool(topic: string, declareTests: (subject: Subject) => void): void {
-  describe.each(implementations)(`${topic}: %s`, (_name, PoolClass) => {
+export function everyPool(declareTests: (subject: Subject) => void): void {
+  describe.each(implementations)('%s', (_name, PoolClass) => {
     declareTests(usePoolsOf(PoolClass));
   });
 }

@@ -6,8 +6,8 @@ import { callbackOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
 import { useVirtualTime } from './virtual-timers.js';
 
-everyPool('timeouts in the queue', ({ newPool }) => {
-  test('reject connect() with an error that says so, and leave no waiter behind', async () => {
+everyPool(({ newPool }) => {
+  test('timeouts in the queue reject connect() with an error that says so, and leave no waiter behind', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const error = await rejectionOf(pool.connect());
@@ -18,7 +18,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('reach a connect callback without a client', async () => {
+  test('timeouts in the queue reach a connect callback without a client', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const [error, nobody] = await callbackOf((callback) => pool.connect(callback));
@@ -28,7 +28,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('hold for query() too, and the pool recovers', async () => {
+  test('timeouts in the queue hold for query() too, and the pool recovers', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     expect((await rejectionOf(pool.query('select 1'))).message).toContain('timeout');
@@ -37,7 +37,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('of one waiter do not disturb the waiters behind it', async () => {
+  test('timeouts in the queue of one waiter do not disturb the waiters behind it', async () => {
     useVirtualTime();
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 600 });
     const client = await pool.connect();
@@ -54,7 +54,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('are never given a client afterwards', async () => {
+  test('timeouts in the queue are never given a client afterwards', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const outcome = vi.fn();
@@ -67,7 +67,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     expect(outcome).toHaveBeenCalledTimes(1);
   });
 
-  test('do not come for those who were served in time', async () => {
+  test('timeouts in the queue do not come for those who were served in time', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 150 });
     const client = await pool.connect();
     const served = vi.fn();
@@ -83,7 +83,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
   });
 });
 
-everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
+everyPool(({ newPool, server, sessionsOf }) => {
   let front: FaultyServer;
 
   beforeEach(async () => {
@@ -94,7 +94,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await front.stop();
   });
 
-  test('reject connect() and query() and leave nothing behind', async () => {
+  test('timeouts while connecting reject connect() and query() and leave nothing behind', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
     expect((await rejectionOf(pool.connect())).message).toContain('timeout');
@@ -103,7 +103,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     expect(await sessionsOf(pool)).toEqual([]);
   });
 
-  test('give a callback the error, no client, and a function', async () => {
+  test('timeouts while connecting give a callback the error, no client, and a function', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
     const [error, client] = await callbackOf((callback) => pool.connect(callback));
@@ -112,7 +112,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     expect(pool.idleCount).toBe(0);
   });
 
-  test('reach the one who connects and the one who waits behind it', async () => {
+  test('timeouts while connecting reach the one who connects and the one who waits behind it', async () => {
     front.stall();
     const pool = newPool({ port: front.port, max: 1, connectionTimeoutMillis: 100 });
     const connecting = watch(pool.connect());
@@ -123,7 +123,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await vi.waitFor(() => expect([pool.totalCount, pool.waitingCount]).toEqual([0, 0]));
   });
 
-  test('may come many times in a row, and the pool recovers', async () => {
+  test('timeouts while connecting may come many times in a row, and the pool recovers', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 40 });
     for (let turn = 0; turn < 15; turn += 1) {
@@ -134,7 +134,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  test('leave a client that arrives after its caller has left in the pool, where it is used', async () => {
+  test('timeouts while connecting leave a client that arrives after its caller has left in the pool, where it is used', async () => {
     useVirtualTime();
     const refusal = new Error('not yet');
     let dials = 0;
@@ -167,7 +167,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  test('end a client without a socket of its own that is not connected', async () => {
+  test('timeouts while connecting end a client without a socket of its own that is not connected', async () => {
     const ended = vi.fn();
     class NativeLikeClient extends FakeClient {
       #connected: (error?: Error) => void = () => {};
