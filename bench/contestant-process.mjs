@@ -1,6 +1,6 @@
 // @ts-check
 // One contestant in a process of its own, so that no other's code shapes how the engine compiles its code.
-// It is told what to run by the parent and answers with what that took.
+// The parent sends what to run, and gets what that took.
 import { inProcessPools } from './in-process-pools.mjs';
 import { postgresPools } from './postgres-pools.mjs';
 import { bytesPerWaiter, workloads } from './workloads.mjs';

@@ -63,7 +63,7 @@ async function measured(what, times, act) {
 }
 
 /**
- * What a page that is open costs the pooler each second: the digest, what is made of it, and what is sent.
+ * Measures what an open page costs the pooler each second: making the digest, and sending it.
  * @param {string} base
  * @param {string} token
  */
@@ -95,7 +95,7 @@ async function measureUpdates(base, token) {
 }
 
 /**
- * What one update costs the browser, while users come and go.
+ * Measures what one update costs the browser, while users come and go.
  * @param {string} url
  * @param {number} port
  */
@@ -163,7 +163,7 @@ function config(port) {
       auth: { type: 'trust' },
       databases: { app: { host: '127.0.0.1', port } },
       serverTls: { mode: 'disable' },
-      // Those who stay need not take connections from each other.
+      // Enough for all users that stay, so that none takes connections from another.
       fairShares: { capacity: 400 },
       limits: { maxClientConn: 1_000 },
       observability: { metricsListen: '127.0.0.1:0' },

@@ -330,7 +330,7 @@ async function messagesOf(load) {
   const others = Array.from({ length: manyTexts }, (_, number) =>
     query(`${text.replace('abalance', `abalance AS balance_${number}`)}314159;`),
   );
-  /** What is asked, and the answer to it: one, and several at once. @param {Buffer[]} asks @param {Buffer} answer */
+  /** Requests with their answer: one alone, and several at once. @param {Buffer[]} asks @param {Buffer} answer */
   const exchange = (asks, answer) => ({
     asks,
     answer,

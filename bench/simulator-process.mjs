@@ -5,7 +5,7 @@ import { readScenario, readScenarioFile, shippedScenarios, simulate } from '../d
 /** @type {{ scenario?: string, services?: number, size?: number, minutes: number }} */
 const { scenario: name, services = 1, size = 1, minutes } = JSON.parse(process.argv[2] ?? '{}');
 
-/** The same callers for each service, whatever its size. */
+/** Each service has as many callers, whatever its size. */
 const written = {
   name: `${services} services`,
   duration: `${minutes}m`,

@@ -15,7 +15,7 @@ const roundMs = 1_000;
 const clients = 16;
 const password = 'the-operator-password';
 
-// The same file is the program that watches, from one line of its input to the next.
+// Run with `watch`, this file is the program that watches, from one line of its input to the next.
 if (process.argv[2] === 'watch') {
   let stop = () => {};
   let isWatching = false;
@@ -134,7 +134,7 @@ async function startLoad(port) {
   };
 }
 
-/** What a process has used of the processor. @param {number | undefined} pid */
+/** Processor time that a process has used. @param {number | undefined} pid */
 function processorMs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return 10 * (Number(fields[11]) + Number(fields[12]));
@@ -145,7 +145,7 @@ function startWatcher(http) {
   const program = new URL(import.meta.url).pathname;
   const child = spawn(process.execPath, [program, 'watch', http], { stdio: ['pipe', 'pipe', 'inherit'] });
   return {
-    /** It begins, or ends. Resolves when it has the page, or has it no more. */
+    /** Begins or ends watching. Resolves when the page is loaded, or closed. */
     async turn() {
       child.stdin.write('turn\n');
       await once(child.stdout, 'data');

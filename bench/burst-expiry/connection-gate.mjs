@@ -172,7 +172,7 @@ class Gate {
    */
   #enqueue(client, said) {
     this.#queue.set(client, said);
-    // It has nothing more to say before it is answered; what comes is its leaving.
+    // The client sends nothing before it is answered: an event means that it leaves.
     client.on('end', () => {
       if (this.#queue.delete(client)) client.destroy();
     });

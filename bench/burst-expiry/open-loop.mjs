@@ -1,7 +1,7 @@
 // @ts-check
 // An open loop: callers come when they are due, whether or not those before them have been served. Each takes a
 // connection, has it work, and gives it back. What is measured is the time from asking to having it.
-// Whoever is served in the turn of the event loop in which it asked has waited for no connection: if that took long, the
+// A caller that is served in the turn of the event loop in which it asked has waited for no connection: if that took long, the
 // time went to the machine, to a collection of garbage, or to work done in that turn, the pool's own included.
 //
 // A caller comes up to a millisecond or two after it was due, since timers are no more exact. That is kept apart from what

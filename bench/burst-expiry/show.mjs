@@ -123,7 +123,7 @@ async function answer(child) {
   const ended = once(child, 'exit').then(() => {
     throw new Error('A process of the benchmark ended before it had an answer.');
   });
-  // It may also end after its answer, when nobody listens any more.
+  // A process may also end after its answer, without a listener for this.
   ended.catch(() => {});
   const [message] = await Promise.race([once(child, 'message'), ended]);
   const { failed } = /** @type {{ failed?: string }} */ (message);

@@ -145,7 +145,7 @@ class ShareWatch {
       const users = rows.map(({ user, share, held }) => ({ user, share: Number(share), held: Number(held) }));
       this.samples.push({ atMs, users });
     } catch {
-      // It was stopped meanwhile.
+      // The pooler was stopped meanwhile.
     }
     this.#isAsking = false;
   }

@@ -1,5 +1,5 @@
 // @ts-check
-// Who takes part: headgate with a budget, PgBouncer with the same number of connections for the database, PgBouncer tuned by
+// The contestants: headgate with a budget, PgBouncer with the same number of connections for the database, PgBouncer tuned by
 // hand, and PostgreSQL without anyone between.
 import { startHeadgate, startPgBouncer } from '../pooler/poolers.mjs';
 import { runCrowds } from './crowd.mjs';

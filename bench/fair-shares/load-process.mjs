@@ -75,7 +75,7 @@ class Group {
     for (const client of this.clients) client.ask();
   }
 
-  /** They come now, and ask as soon as they are in. */
+  /** Clients connect now, and ask as soon as they are logged in. */
   #arrive(/** @type {LoadOrders} */ orders) {
     const now = performance.now();
     this.#connect(

@@ -58,7 +58,7 @@ async function play(server, { port, database, title }, wanted) {
   const seconds = (leadMs + totalMs + limitMs) / 1_000 + 5;
   const crowd = await Crowd.gather({ port, database, seconds, comesLoggedIn: true, groups });
   try {
-    // It goes on until it is dismissed, and what it has seen is of no interest.
+    // The crowd goes on until it is dismissed, and its figures are not used.
     crowd.run().catch(() => {});
     await sleep(leadMs);
     const { arrivals } = await come({ port, database, users: users.slice(0, wanted), limitMs, totalMs });

@@ -41,7 +41,7 @@ export class Server {
     const database = await startEmbeddedPostgres({ maxConnections, settings: { shared_buffers: '256MB' } });
     try {
       const admin = new pg.Client({ connectionString: database.url });
-      // It is lost where the server is stopped after a failure, and that is told.
+      // Lost where the server is stopped after a failure, which is reported.
       admin.on('error', () => {});
       await admin.connect();
       for (const user of users)
@@ -88,7 +88,7 @@ export class Server {
     try {
       this.#most = Math.max(this.#most, await this.#count());
     } catch {
-      // It was stopped meanwhile.
+      // The server was stopped meanwhile.
     }
     this.#isLooking = false;
   }

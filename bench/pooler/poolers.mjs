@@ -87,7 +87,7 @@ export async function startHeadgate(
  */
 export async function startPgBouncer(database, pgbouncer, { title = '', users = [], settings = {} } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
-  // It runs as somebody else where this is root. What is in here opens nothing but the database of this run.
+  // PgBouncer runs as another user where this is root. The folder has credentials for the database of this run alone.
   chmodSync(folder, 0o755);
   const userFile = join(folder, 'users.txt');
   const configFile = join(folder, 'pgbouncer.ini');
@@ -119,7 +119,7 @@ export async function startPgBouncer(database, pgbouncer, { title = '', users = 
     ].join('\n'),
   );
   const args = process.getuid?.() === 0 ? ['-q', '-u', someoneElse(), configFile] : ['-q', configFile];
-  // It does not raise its own limit of open files as far as it may.
+  // PgBouncer does not raise its own limit of open files as far as it may.
   const child = spawn(
     'sh',
     ['-c', 'ulimit -n "$(ulimit -H -n)"; exec "$@"', 'sh', pgbouncer.program, ...args],

@@ -6,7 +6,7 @@ import { attacks, sockets } from './attacks.mjs';
 /** @type {import('./attacks.mjs').Target} */
 const target = JSON.parse(process.argv[2] ?? '{}');
 const pauseMs = 200;
-/** They begin one after the other. */
+/** Pause between the beginnings of two attacks. */
 const apartMs = 100;
 let isOn = false;
 /** @type {Set<Promise<void>>} */

@@ -5,7 +5,7 @@ import { ConditionFailedError, classifyError } from 'headgate/dsql';
 const pollMs = 40;
 const tasksAtOnce = 200;
 
-/** Who owns which shard, as this process believes. Whether it is so, the database decides with every write. */
+/** The owner of each shard, as this process believes. The database decides with every write whether it is so. */
 export class Shards {
   #store;
   #shards;

@@ -5,7 +5,7 @@ const run = 'shard_id int, namespace_id uuid, workflow_id text, run_id uuid';
 const runKey = 'shard_id, namespace_id, workflow_id, run_id';
 
 const tables = {
-  // Who owns a shard. Each new owner raises range_id, and a process with an older one is fenced off.
+  // The owner of a shard. Each new owner raises range_id, and a process with an older one is fenced off.
   shards: 'shard_id int PRIMARY KEY, range_id bigint NOT NULL, owner text NOT NULL',
   // The state of a run, with all its events as JSON. Every change raises version, so that of two changes at once one is made.
   executions: `${run}, state text NOT NULL, task_id bigint, signals_wanted int NOT NULL, buffered int NOT NULL,

@@ -32,7 +32,7 @@ export function runBeside({ url, max, speed, signal, observer }) {
     applicationName,
     load,
     /**
-     * It has no resize(): what is open above the new limit stays open until it is idle for long.
+     * pg-pool has no resize(): connections above the new limit stay open until they are idle for long.
      * @param {number} limit
      */
     resize(limit) {

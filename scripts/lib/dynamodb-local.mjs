@@ -85,7 +85,7 @@ function clientFor(url) {
 }
 
 /**
- * It takes seconds to start, and says nothing when it has.
+ * Asks until the program answers: starting takes seconds, and the program prints nothing when it is ready.
  *
  * @param {string} url
  * @param {import('node:child_process').ChildProcess} java

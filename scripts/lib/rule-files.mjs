@@ -77,7 +77,7 @@ export function recordingFile({ pools, pooler }, sections) {
 /** @param {Section} section */
 function percentilesOf({ common, table }) {
   return Object.entries(table).flatMap(([name, { type, unit, help, labels = [] }]) => {
-    // What has a twin in milliseconds is recorded in seconds.
+    // A histogram in milliseconds has a twin in seconds, which is recorded.
     if (type !== 'histogram' || unit === 'ms') return [];
     const own = [...common, ...labels];
     return percentiles.map((part) => ({

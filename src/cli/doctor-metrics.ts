@@ -1,4 +1,5 @@
 /** The tree of troubleshooting on the metrics of a program's pools, or of a pooler: what fails, why, and what to change. */
+import { endsOfLife } from '../core/reasons.js';
 import { type Finding, problem, warning } from './doctor-findings.js';
 import type { MetricLooks, MetricSample } from './metric-samples.js';
 
@@ -16,7 +17,7 @@ export function metricFindings(looks: MetricLooks): Finding[] {
   ];
 }
 
-/** Whose series it is, for people. */
+/** The owner of a series, for people. */
 function of({ labels }: MetricSample): string {
   const { pool, service, user, database, server } = labels;
   if (user !== undefined && database !== undefined) return `${user}@${database}`;
@@ -139,15 +140,6 @@ function permits(looks: MetricLooks): Finding[] {
   );
 }
 
-const endsOfLife = [
-  'max_lifetime',
-  'insufficient_remaining_lifetime',
-  'expired_on_checkout',
-  'expired_on_return',
-  'expired_on_scan',
-  'expiring_soon_on_scan',
-];
-
 /** Permits are short all the time, and most connections that are opened replace those whose life is over. */
 function lifetimesExceedRate(looks: MetricLooks): Finding[] {
   return ['headgate_pool', 'headgate_pooler'].flatMap((kind) =>
@@ -156,7 +148,9 @@ function lifetimesExceedRate(looks: MetricLooks): Finding[] {
         Object.entries(series.labels).every(([label, word]) => labels[label] === word);
       const ended = looks
         .rates(`${kind}_discards_total`)
-        .filter((one) => isOfPool(one) && endsOfLife.includes(one.labels['reason'] ?? ''))
+        .filter(
+          (one) => isOfPool(one) && (endsOfLife as readonly string[]).includes(one.labels['reason'] ?? ''),
+        )
         .reduce((sum, { value }) => sum + value, 0);
       const opened = looks.rates(`${kind}_opened_total`).find(isOfPool)?.value ?? 0;
       if (!(series.value > 0.5 && ended > 0.5 * opened && ended > 0)) return [];

@@ -5,6 +5,7 @@ import { nearest } from '../kernel/nearest.js';
 import type { Scenario } from '../simulator/scenario/scenario.js';
 import { readScenarioFile } from '../simulator/scenario/scenario-file.js';
 import { shippedScenarios } from '../simulator/scenario/shipped-scenarios.js';
+import { withFile } from './file-errors.js';
 import { UsageError } from './usage-error.js';
 
 /** A file, or the name of a scenario that comes with the package. */
@@ -26,7 +27,7 @@ export function loadScenario(nameOrPath: string): Scenario {
 }
 
 function read(path: string): Scenario {
-  return withPath(`can't read ${path}`, () => readScenarioFile(path));
+  return withFile(`can't read ${path}`, () => readScenarioFile(path));
 }
 
 /** Found out before a long run rather than after it. */
@@ -40,7 +41,7 @@ export function checkOutput(option: string, path: string): void {
 }
 
 export function writePieces(path: string, pieces: Iterable<string>): void {
-  withPath(`can't write ${path}`, () => {
+  withFile(`can't write ${path}`, () => {
     const file = openSync(path, 'w');
     try {
       for (const piece of pieces) writeSync(file, piece);
@@ -48,15 +49,4 @@ export function writePieces(path: string, pieces: Iterable<string>): void {
       closeSync(file);
     }
   });
-}
-
-/** Makes an error of the file system one that the user can mend. */
-function withPath<T>(what: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (typeof code !== 'string' || code.startsWith('HG_')) throw error;
-    throw new UsageError(`${what}: ${message}`);
-  }
 }

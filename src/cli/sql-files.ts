@@ -13,6 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { withFile } from './file-errors.js';
 import { UsageError } from './usage-error.js';
 
 const largestFile = 64 * 1024 * 1024;
@@ -77,7 +78,7 @@ function patternOf(glob: string): RegExp {
 /** Undefined where the bytes are no UTF-8. */
 export function readSql(file: string): string | undefined {
   const name = file === '-' ? 'standard input' : file;
-  const bytes = mend(`can't read ${name}`, () => {
+  const bytes = withFile(`can't read ${name}`, () => {
     if (file !== '-' && statSync(file).size > largestFile) throw tooLarge(name);
     return readFileSync(file === '-' ? 0 : file);
   });
@@ -98,7 +99,7 @@ function tooLarge(name: string): UsageError {
 
 /** The whole file or nothing: written beside it, and then put in its place. */
 export function writeSql(file: string, text: string): void {
-  mend(`can't write ${file}`, () => {
+  withFile(`can't write ${file}`, () => {
     const target = existsSync(file) ? realpathSync(file) : file;
     const mode = existsSync(target) ? statSync(target).mode : 0o666;
     const draft = join(dirname(target), `.${basename(target)}.${process.pid}.tmp`);
@@ -116,15 +117,4 @@ export function writeSql(file: string, text: string): void {
       throw error;
     }
   });
-}
-
-/** An error of the system is the user's to mend. */
-function mend<T>(what: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (typeof code !== 'string' || code.startsWith('HG_')) throw error;
-    throw new UsageError(`${what}: ${message}`);
-  }
 }

@@ -41,6 +41,16 @@ export const discardReasons = [
 /** Why a connection was discarded, in one word. */
 export type DiscardReason = (typeof discardReasons)[number];
 
+/** Reasons of connections at or near the end of their life. */
+export const endsOfLife: readonly DiscardReason[] = [
+  'max_lifetime',
+  'insufficient_remaining_lifetime',
+  'expired_on_checkout',
+  'expired_on_return',
+  'expired_on_scan',
+  'expiring_soon_on_scan',
+];
+
 export const refillCauses = [
   /** The budget above the pool has no lease to give, or can't be asked. */
   'lease_acquire',

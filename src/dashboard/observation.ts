@@ -144,7 +144,7 @@ export interface LivesRecord {
   /** Upper ends of the ages in milliseconds, and how many connections are that old; the last count is of older ones. */
   readonly ageBounds: readonly number[];
   readonly ages: readonly number[];
-  /** The same for the time to the end of their life; connections without an end are in no count. */
+  /** Bounds and counts of the time to the end of life; connections without an end are in no count. */
   readonly remainingBounds: readonly number[];
   readonly remaining: readonly number[];
   readonly nextExpiryMs: number | undefined;

@@ -90,7 +90,7 @@ function refusalOf(state: string, message: string, hint: string): ConnectFailure
   return state.startsWith('08') || state === '57P03' ? 'network' : 'refused';
 }
 
-/** The same error with its reason and what to do about it. */
+/** Adds the reason to an error, and what to do about it. */
 export function connectError(thrown: unknown): DsqlConnectError {
   const error = errorOf(thrown);
   return makeError(connectFailureOf(error), error);

@@ -4,21 +4,11 @@
  * those too.
  */
 import type { PoolStats } from '../core/pool-stats.js';
-import type { DiscardReason } from '../core/reasons.js';
+import { endsOfLife } from '../core/reasons.js';
 import { dsqlMetricTable } from './dsql-metric-table.js';
 import { FamilyMaker, type MetricFamily } from './metric-family.js';
 
 const make = new FamilyMaker(dsqlMetricTable, 'service');
-
-/** Every discard reason of a connection at or near the end of its life. */
-const endsOfLife: readonly DiscardReason[] = [
-  'max_lifetime',
-  'insufficient_remaining_lifetime',
-  'expired_on_checkout',
-  'expired_on_return',
-  'expired_on_scan',
-  'expiring_soon_on_scan',
-];
 
 const reservoir: readonly MetricFamily[] = [
   make.number(

@@ -47,7 +47,7 @@ function runAfresh<A, R>(task: (argument: A) => R, argument: A): R {
   return new AsyncResource('headgate.pool').runInAsyncScope(task, undefined, argument);
 }
 
-/** The same at less cost, for a function that sets a timer and runs no foreign code. */
+/** `withoutContext()` at less cost, for a function that sets a timer and runs no foreign code. */
 export function setWithoutContext(task: () => void): void {
   contextOfNobody().runInAsyncScope(task);
 }

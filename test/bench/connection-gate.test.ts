@@ -31,7 +31,7 @@ async function until(gate: ConnectionGate, holds: (counts: GateCounts) => boolea
   while (!holds(gate.counts())) await nextTurn();
 }
 
-test('what it lets in reaches the server', async () => {
+test('a connection that the gate lets in reaches the server', async () => {
   const gate = await startGate(db, { rate: 10, burst: 1, manner: 'queue' });
   const client = clientOf(gate);
   await client.connect();
@@ -66,7 +66,7 @@ test('never lets in more than its burst and its rate allow', async () => {
   await Promise.all(connected);
 });
 
-test('who leaves the queue takes no turn', async () => {
+test('a connection that leaves the queue of the gate takes no place', async () => {
   const gate = await startGate(db, { rate: almostNever, burst: 1, manner: 'queue' });
   await clientOf(gate).connect();
   const impatient = clientOf(gate);

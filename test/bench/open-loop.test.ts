@@ -7,7 +7,7 @@ const load = { perSecond: 500, seconds: 0.1, text: 'select 1' };
 const callers = 50;
 
 interface Behaviour {
-  /** What comes before a caller has its connection. */
+  /** Work before a caller has its connection. */
   readonly beforeServing?: () => Promise<unknown>;
   readonly query?: () => Promise<unknown>;
 }
@@ -41,7 +41,7 @@ test('every caller asks once, and gives back what it got', async () => {
   expect(pool.lent).toBe(0);
 });
 
-test('who is served in the same turn has not waited, whatever ticks and microtasks that took', async () => {
+test('a caller that is served in the same turn has not waited, whatever ticks and microtasks that took', async () => {
   const steps = async (): Promise<void> => {
     await new Promise<void>((resolve) => process.nextTick(resolve));
     for (let i = 0; i < 10; i++) await undefined;
@@ -50,7 +50,7 @@ test('who is served in the same turn has not waited, whatever ticks and microtas
   expect(outcome.waited).toEqual(Array(callers).fill(false));
 });
 
-test('who is served in a later turn has waited', async () => {
+test('a caller that is served in a later turn has waited', async () => {
   const outcome = await new OpenLoop(endlessPool({ beforeServing: () => nextTurn() }), load).run();
   expect(outcome.waited).toEqual(Array(callers).fill(true));
 });
@@ -77,7 +77,7 @@ test('a refusal and a failed query are counted by their code, and the load goes 
   expect(pool.lent).toBe(0);
 });
 
-test('what the pool holds is sampled while the load runs', async () => {
+test('the connections of the pool are sampled while the load runs', async () => {
   const { samples } = await new OpenLoop(endlessPool(), load).run();
   expect(samples.atMs.length).toBeGreaterThan(0);
   expect(new Set(samples.ready)).toEqual(new Set([7]));

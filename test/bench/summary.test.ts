@@ -32,7 +32,7 @@ function trial(slow: Record<number, number> = {}, change: Partial<Trial['outcome
   };
 }
 
-test('the targets are reached when all are served at once and nobody is refused', () => {
+test('the targets are reached when all callers are served at once and none is refused', () => {
   const summary = summarize(trial());
   expect(summary.targets.map(({ ok }) => ok)).toEqual([true, true, true]);
   expect(summary).toMatchObject({ slow: 0, waited: 0, errors: 0, fewestReady: 12 });

@@ -179,7 +179,7 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux').each([1, 2
   },
 );
 
-test('a daemon that nobody could read anything of, or that can not start, is told on the terminal', async () => {
+test('a daemon that could log nowhere, or that can not start, says so on the terminal', async () => {
   const { ini, pid } = await stage({ logfile: '' });
   expect(headgate('-d', ini)).toMatchObject({ status: 2, stderr: expect.stringContaining('logfile') });
   const taken = createServer();

@@ -45,7 +45,7 @@ async function run(environment: Record<string, string>, ...args: string[]) {
   return { code, ...said };
 }
 
-test('they say what the options of the fleet say', async () => {
+test('variables of the fleet say what its options say', async () => {
   const { code, out } = await run(enabled, '--explain', '--check');
   expect(code).toBe(0);
   for (const [setting, value, from] of [
@@ -61,7 +61,7 @@ test('they say what the options of the fleet say', async () => {
   );
 });
 
-test('they name the service, and say what is done when the table does not answer', async () => {
+test('variables of the fleet name the service, and what is done when the table does not answer', async () => {
   const more = {
     DSQL_DISTRIBUTED_SERVICE_NAME: 'history',
     DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS: 'localShare',
@@ -79,13 +79,13 @@ test('they name the service, and say what is done when the table does not answer
     expect(out).toMatch(new RegExp(`^${setting} +${value} +${from} `, 'm'));
 });
 
-test('they say nothing unless they are switched on', () => {
+test('variables of the fleet have no effect unless they are switched on', () => {
   const { DSQL_DISTRIBUTED_CONN_LEASE_ENABLED: _, ...others } = enabled;
   const off = { ...others, DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED: 'false' };
   expect(fleetVariables(off)).toEqual({ otherVariables: new Map(), warnings: [] });
 });
 
-test('what is missing for them is a warning, as in a program', async () => {
+test('a missing variable of the fleet is a warning, as in a program', async () => {
   const { code, err } = await run({ DSQL_DISTRIBUTED_CONN_LEASE_ENABLED: 'true' }, '--check');
   expect(code).toBe(0);
   expect(err).toContain(

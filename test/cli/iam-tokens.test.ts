@@ -55,7 +55,7 @@ test('The token of a connection is used by others until the server refuses it', 
   expect(await ask({ refused: 'token 1' })).toBe('token 3');
 });
 
-test('The token of a connection is not made where nobody says for which region', async () => {
+test('A token of a connection is not made without a region', async () => {
   const { ask } = world();
   await expect(ask({ host: 'db.internal' })).rejects.toThrow('set AWS_REGION');
 });

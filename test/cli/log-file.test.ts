@@ -88,7 +88,7 @@ test.skipIf(!existsSync('/dev/full'))(
 );
 
 test.skipIf(!hasPipes)(
-  'a log file that is a pipe nobody reads keeps nothing waiting, and goes on when somebody does',
+  'a log file that is a pipe without a reader blocks nothing, and is written again when a reader comes',
   () => {
     const path = makePipe();
     const { file, log } = open(path);

@@ -46,7 +46,7 @@ test('answers a mistake in a line on standard error, and ends with 2', async () 
   });
 });
 
-test('does not mind when nobody reads to the end', async () => {
+test('the command ends without an error when its reader leaves before the end', async () => {
   const { code, err } = await run(['simulate', 'local', '--seeds', '1..3'], '3 runs');
   expect([code, err]).toEqual([0, '']);
 });

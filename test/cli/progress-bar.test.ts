@@ -31,7 +31,7 @@ test('A long run shows a bar ten times a second at most, and leaves nothing behi
   expect(written.at(-1)).toBe('\r\u001B[K');
 });
 
-test('Nobody who does not watch gets a bar', () => {
+test('A progress bar is drawn only on a terminal', () => {
   const { written, bar: hidden, clock } = bar(false);
   for (clock.now = 0; clock.now <= 5_000; clock.now += 50) hidden.update(clock.now / 5_000);
   hidden.end();

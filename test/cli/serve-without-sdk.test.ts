@@ -42,7 +42,7 @@ test.each([['--check'], ['--listen-port', '0']])('%s says what to install', (...
   expect(status).toBe(1);
 });
 
-test('what shares nothing does without it', () => {
+test('a pooler without a fleet needs no AWS SDK', () => {
   const { status, stderr } = serve('--check', '--fleet-limit', '0', '--fleet-table', '');
   expect(stderr).toBe('');
   expect(status).toBe(0);

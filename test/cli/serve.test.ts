@@ -455,7 +455,7 @@ test('A pooler that runs that can not listen writes no file with its number, and
   expect(readFileSync(file, 'utf8')).toBe('left by another');
 });
 
-test('A pooler that runs leaves a file in which somebody else has written a number since', async () => {
+test('A pooler that ends leaves its pid file alone when another process has written its number there', async () => {
   const stage = new Stage();
   const file = join(stage.folder, 'pooler.pid');
   const { code } = await stage.run('--pidfile', 'pooler.pid');

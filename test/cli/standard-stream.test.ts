@@ -53,7 +53,7 @@ test.skipIf(!existsSync('/dev/full'))(
   async () => {
     const full = openSync('/dev/full', 'w');
     const { code, said } = await run(
-      'for (let n = 0; n < 100; n++) terminal.err("a line\\n"); await sleep(50); say(terminal.lost);',
+      'for (let n = 0; n < 100; n++) terminal.err("a line\\n"); while (terminal.lost < 100) await sleep(1); say(terminal.lost);',
       full,
     ).ended();
     closeSync(full);
@@ -63,7 +63,7 @@ test.skipIf(!existsSync('/dev/full'))(
 
 test('standard error whose reader has gone is counted, and does not end the program', async () => {
   const { child, ended } = run(
-    'process.stdin.once("data", async () => { for (let n = 0; n < 100; n++) terminal.err("a line\\n"); await sleep(50); say(terminal.lost); process.exit(); });',
+    'process.stdin.once("data", async () => { for (let n = 0; n < 100; n++) terminal.err("a line\\n"); while (terminal.lost < 100) await sleep(1); say(terminal.lost); process.exit(); });',
     'pipe',
   );
   child.stderr?.destroy();

@@ -77,7 +77,7 @@ test.skipIf(!hasSystemCalls())(
 );
 
 test.skipIf(!hasSystemCalls())(
-  'a system’s log that reads nothing stops nobody, and is told what it has lost',
+  'a system log that reads nothing blocks no client, and gets the number of lost lines later',
   () => {
     const { path, systemLog, log } = world();
     const { read } = reader(path);

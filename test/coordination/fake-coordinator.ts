@@ -44,7 +44,7 @@ export class FakeCoordinator {
     cancel: (count, call) => this.#carry('cancel', count, call, () => this.#cancel(call.id)),
   };
 
-  /** They belong to another process from now on. */
+  /** The leases belong to another process from now on. */
   takeAway(count: number): void {
     this.counted -= count;
     this.limit -= count;

@@ -16,7 +16,7 @@ function holders<N extends string>(leases: LocalLeases, ...names: N[]): Record<N
   return Object.fromEntries(entries) as Record<N, ModelHolder>;
 }
 
-test('Local leases are granted up to the limit, whoever asks', () => {
+test('Local leases are granted up to the limit, over all holders together', () => {
   const leases = localLeases({ limit: 5 });
   const { a, b } = holders(leases, 'a', 'b');
   a.want(3);
@@ -178,7 +178,7 @@ test('A request for a local lease that waits is granted with the next call of an
   expect([a.held, b.held]).toEqual([1, 0]);
 });
 
-test('A request for a local lease that waits of a holder that throws when it is granted harms nobody else, and the error is reported', async () => {
+test('A holder that throws when it is granted a local lease harms no other holder, and the error is reported', async () => {
   const leases = localLeases({ limit: 1 });
   const { a, b, c } = holders(leases, 'a', 'b', 'c');
   a.want(1);
@@ -288,7 +288,7 @@ describe('Whatever the pools do with local leases', () => {
     fc.record({ what: fc.constant('react' as const), holder, count: fc.nat({ max: 3 }), whom: holder }),
   );
 
-  test('the limit holds, the books agree, and nobody waits for what is free', () => {
+  test('local leases keep to the limit, counts agree, and no holder waits while a lease is free', () => {
     fc.assert(
       fc.property(fc.nat({ max: 8 }), fc.array(command, { maxLength: 60 }), (limit, commands) => {
         const leases = localLeases({ limit });

@@ -2,7 +2,7 @@
 // to, when it has given one back, or after a backoff.
 import type { LeaseHolder, Leases } from '../../src/core/leases.js';
 
-/** What a holder does with leases that it is granted. */
+/** How a holder treats leases that it is granted. */
 export type Mood = 'eager' | 'uninterested';
 
 export class ModelHolder implements LeaseHolder {
@@ -30,7 +30,7 @@ export class ModelHolder implements LeaseHolder {
   readonly refusals: Error[] = [];
   /** Why its requests had to wait, one for each. */
   readonly delays: Error[] = [];
-  /** What the contract excludes. Anything in here is a bug. */
+  /** Breaches of the contract. Anything in here is a bug. */
   readonly complaints: string[] = [];
   /** Runs when it was told something and has noted it, before it does anything else. */
   onTold: ((what: 'available' | 'granted' | 'delayed' | 'refused' | 'lost') => void) | undefined;

@@ -81,7 +81,7 @@ async function play({ seed, limit, troubles, script }: Play, rules: Rules) {
   const all = names.map((name) => new ModelHolder(name, leases, rules.haveBackoff ? retryLater : undefined));
   for (const actor of all) actor.tellsDemand = random.next() < 0.5;
   const judge = (): void => {
-    // What the coordinator does not count, nobody may hold.
+    // No holder may hold a lease that the coordinator does not count.
     expect(heldBy(all)).toBeLessThanOrEqual(coordinator.counted);
     expect(coordinator.counted).toBeLessThanOrEqual(coordinator.limit);
     expect(leases.stats()).toMatchObject({ held: heldBy(all), strayReleases: 0 });
@@ -104,7 +104,7 @@ async function play({ seed, limit, troubles, script }: Play, rules: Rules) {
         else takeAway(count, coordinator, leases);
       };
     }
-    // What is lost while a holder is being told something is lost a moment later.
+    // A lease that is lost during a call to a holder is lost a moment later.
     await world.advance(pause, judge);
   }
   coordinator.manner = () => ({ fate: 'answered', requestMs: 5, answerMs: 5 });
@@ -187,7 +187,7 @@ describe('With a coordinator that always says yes or no in time', () => {
     haveBackoff: false,
   };
 
-  test('nobody who waits needs to ask by itself: who could have a lease is told', async () => {
+  test('a holder that waits for a lease need not ask again: it is told when it could have one', async () => {
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator } = await play(scene, rules);

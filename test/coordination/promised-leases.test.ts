@@ -322,7 +322,7 @@ test('Leases that a coordinator takes away are those of the pool that was given 
   expect(leases.stats().held).toBe(3);
 });
 
-test('Leases that a coordinator takes away are first those that nobody uses', async () => {
+test('A coordinator that takes leases away takes unused ones first', async () => {
   const { world, leases, calls, holders } = await sceneWith({ a: 3 });
   holders['a']?.want(1);
   leases.lost(2);

@@ -72,7 +72,7 @@ describe('What failed several times', () => {
     expect(backoff.retryAt).toBe(1_000 + 200);
   });
 
-  test('What failed several times has no delay while someone else says when to try again, and counts as a failure', () => {
+  test('A failure has no delay of its own while another part sets the time of the next attempt, and counts as a failure', () => {
     const backoff = new Backoff({ base: 100, cap: 1_000 }, { next: () => 1 });
     backoff.failed(new Error('down'), 0);
     backoff.suspended(new Error('none left'));

@@ -1,4 +1,4 @@
-// What repeated failures mean for the next dial.
+// The effect of repeated failures on the next dial.
 import { expect, test } from 'vitest';
 import { Breaker } from '../../src/core/breaker.js';
 

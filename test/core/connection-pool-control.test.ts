@@ -1,4 +1,4 @@
-// What an operator does to the engine: pausing, resizing, draining, in virtual time.
+// An operator's acts on the engine: pausing, resizing, draining, in virtual time.
 import { expect, test } from 'vitest';
 import { AcquireTimeoutError, PoolClosedError } from '../../src/core/errors.js';
 import { dialMs } from '../support/fake-server.js';
@@ -109,7 +109,7 @@ test('Draining is done at once when there is nothing, also when it is asked agai
   expect(world.states).toEqual(['draining', 'closed']);
 });
 
-test('Draining opens connections for those who wait, and gives up those that nobody waits for', () => {
+test('Draining opens connections for waiting callers, and gives up dials that no caller waits for', () => {
   const world = new VirtualWorld({ max: 2, minIdle: 1 });
   const waiting = world.ask();
   expect(world.server.opening).toBe(2);
@@ -177,7 +177,7 @@ test('Draining answers a ready() that can not come true any more', () => {
   expect(answers).toEqual(['missed', 'missed']);
 });
 
-test('A pool is crowded when as many callers as it has connections use or share one, and nobody waits', () => {
+test('A pool is crowded when as many callers as it has connections use or share one, without any waiter', () => {
   const world = withIdle(3, { max: 3 });
   const { pool } = world;
   expect(pool.isCrowdedWith(2)).toBe(false);

@@ -371,7 +371,7 @@ test('The breaker tells a caller the real error with the number of attempts, at 
   );
 });
 
-test('The breaker fails nobody who is patient: those are served when dialing works again, and one probe at a time is made for them', () => {
+test('The breaker fails no patient caller: one probe at a time is made for them, and they are served when dialing works again', () => {
   let isDown = true;
   const world = new VirtualWorld(failing, {
     manners: () => ({ onDial: (dial) => (isDown ? dial.failAfter(1) : dial.succeedAfter(1)) }),
@@ -407,7 +407,7 @@ test('The breaker tells who was patient to the end of its time why', () => {
   expect(caller.error).toMatchObject({ code: 'HG_ACQUIRE_TIMEOUT', cause: refused });
 });
 
-test('The breaker fails nobody fast while a connection lives that could come back', () => {
+test('The breaker fails no caller fast while a live connection could come back', () => {
   let isDown = false;
   const world = new VirtualWorld(failing, {
     manners: () => ({ onDial: (dial) => (isDown ? dial.fail() : dial.succeed()) }),

@@ -7,7 +7,7 @@ const lifetimeMs = 25_600;
 /** A life has 256 days. */
 const dayMs = 100;
 
-/** The same number from the exact endings: of those that end by any time, all but what can be opened until then. */
+/** The number from the exact endings: of those that end by any time, all but what can be opened until then. */
 function exactlyOverdue(endings: readonly number[], now: number, perMs: number): number {
   let overdue = 0;
   for (const end of endings) {

@@ -25,7 +25,7 @@ const rounds = fc.array(
   { maxLength: 15 },
 );
 
-test('From round to round shares stay fair whatever was before: they add up, nobody is left out, and no need waits for what is spare', () => {
+test('From round to round shares stay fair whatever was before: they add up, no user is left out, and no need waits while capacity is spare', () => {
   fc.assert(
     fc.property(
       rounds,
@@ -59,7 +59,7 @@ test('From round to round whatever was before, the same needs lead to the same s
   );
 });
 
-test('From round to round nobody gets less than it keeps, unless someone has a use for it', () => {
+test('From round to round no user gets less than it keeps, unless another user needs it', () => {
   fc.assert(
     fc.property(rounds, (script) => {
       const allocator = new FairShareAllocator({ shrinkAfter: 1_000 });
@@ -136,7 +136,7 @@ test('From round to round a look between two rounds brings nothing nearer to shr
   expect([look(1, true), look(1, true)]).toEqual([19, 10]);
 });
 
-test('From round to round a share that someone has got elsewhere is taken as what it has', () => {
+test('From round to round a share that a user has got elsewhere counts as what it has', () => {
   const users = [user('a', 2, { share: 8 }), user('b', 2)];
   const { shares } = new FairShareAllocator().allocate({ capacity: 10, users });
   expect(Object.fromEntries(shares)).toEqual({ a: 8, b: 2 });
@@ -256,7 +256,7 @@ test('With more users than slots the longest wait comes first where it is known,
   });
 });
 
-test('With more users than slots nobody starves beside promises that take up everything', () => {
+test('With more users than slots no user starves beside promises that take up everything', () => {
   const allocator = new FairShareAllocator();
   const users = [...crowd(6), user('greedy', 50, { minimum: 50 })];
   const served = new Set<string>();

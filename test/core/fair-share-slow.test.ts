@@ -28,7 +28,7 @@ function compare(script: CallScript, headroom: number, shrinkAfter: number): voi
   const fast = new FairShareAllocator({ headroom, shrinkAfter });
   const slow = new SlowAllocator(headroom, shrinkAfter);
   for (const { capacity, isRound, users: some, order } of script) {
-    // The same few names in most calls, so that there is something to remember.
+    // A few names recur in most calls, so that there is something to remember.
     const named = some.map((user, n) => ({ ...user, key: `user ${n}` }));
     const users = [named, named.toReversed(), named.slice(1)][order] as typeof named;
     const { shares, changes } = fast.allocate({ capacity, isRound, users });

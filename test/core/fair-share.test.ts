@@ -33,7 +33,7 @@ function largestRemainders(capacity: number, weights: readonly number[]): number
   return shares.map((share, n) => share + (order.indexOf(n) < missing ? 1 : 0));
 }
 
-test('Fair shares add up to the capacity, leave nobody out while there is enough, and leave no need unmet while there is spare', () => {
+test('Fair shares add up to the capacity, leave no user out while there is enough, and leave no need unmet while capacity is spare', () => {
   fc.assert(
     fc.property(
       capacities,
@@ -48,7 +48,7 @@ test('Fair shares add up to the capacity, leave nobody out while there is enough
   );
 });
 
-test('Fair shares are those of giving slot after slot to whoever comes first, which takes longer', () => {
+test('Fair shares equal those of giving slot after slot to the first user in order, which takes longer', () => {
   fc.assert(
     fc.property(
       capacities,
@@ -111,7 +111,7 @@ test('Fair shares never become smaller when there is more to share out', () => {
   );
 });
 
-/** Who is active has asked for something. */
+/** An active user has asked for something. */
 const withDemand = (users: readonly ShareUser[]): ShareUser[] =>
   users.map((user) => ({ ...user, demand: user.isActive ? Math.max(1, user.demand) : user.demand }));
 
@@ -157,7 +157,7 @@ test('Fair shares never become smaller for who has more weight', () => {
   );
 });
 
-test('Fair shares never become larger because someone else came', () => {
+test('Fair shares never grow because another user comes', () => {
   fc.assert(
     fc.property(capacities, someUsers({ bounds: true }), fc.nat({ max: 15 }), (capacity, users, demand) => {
       const before = allocate({ capacity, users }).shares;
@@ -211,7 +211,7 @@ test('Examples of fair shares let one with many idle neighbours have nearly ever
   expect(shares).toMatchObject({ busy: 77, 'idle 0': 1, 'idle 8': 0 });
 });
 
-test('Examples of fair shares keep the headroom free while nobody needs it, and no longer', () => {
+test('Examples of fair shares keep the headroom free while no user needs it, and no longer', () => {
   const relaxed = allocate({ capacity: 10, users: [user('a', 3), user('b', 2)] }, { headroom: 3 });
   expect([relaxed.leftOver, sum(relaxed.shares.values())]).toEqual([3, 7]);
   const tight = allocate({ capacity: 10, users: [user('a', 6), user('b', 3)] }, { headroom: 3 });
@@ -290,7 +290,7 @@ test('An allocator refuses a capacity that is none, and a user that is named twi
   );
 });
 
-test('An allocator shares nothing out among nobody, and nothing among many', () => {
+test('An allocator gives no shares without users, and zero shares without capacity', () => {
   expect(allocate({ capacity: 5, users: [] })).toMatchObject({ leftOver: 5, queued: 0, changes: [] });
   expect(allocate({ capacity: 0, users: [user('a', 3)] })).toMatchObject({
     leftOver: 0,

@@ -59,7 +59,7 @@ test('Mistakes of pools in general 3. an approval does not leak: a dial that fai
   expect(drained.times).toBe(1);
 });
 
-test('Mistakes of pools in general 3. a failed dial wakes whoever waits for it', () => {
+test('Mistakes of pools in general 3. a failed dial wakes the caller that waits for it', () => {
   let attempts = 0;
   const world = new VirtualWorld(
     { max: 1, backoffBase: 100 },
@@ -318,7 +318,7 @@ test("bb8's weak points (f) the time in the queue is counted from the first mome
   expect(Math.abs(waitedMs - (world.now - start))).toBeLessThan(1);
 });
 
-test("bb8's weak points (g) a connection that comes back wakes the one who gets it, and nobody else", () => {
+test("bb8's weak points (g) a connection that comes back wakes only the caller that gets it", () => {
   const world = new VirtualWorld({ max: 1 });
   const holder = world.ask();
   world.advance(dialMs);

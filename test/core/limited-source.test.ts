@@ -1,4 +1,4 @@
-// What stands between a pool and its source, scene by scene: leases, permits, and second chances.
+// The parts between a pool and its source, one by one: leases, permits, and second chances.
 import { expect, test } from 'vitest';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../src/core/leases.js';
 import type { RateLimiter } from '../../src/core/rate-limiter.js';
@@ -74,7 +74,7 @@ test('A dial that must wait for its permit keeps its lease, and asks for the per
   expect(notes.story).toEqual(['lease?', 'permit?', 'permit?', 'dial']);
 });
 
-test('A dial that nobody wants any more gives its lease back before it began', () => {
+test('A dial that no caller wants any more gives its lease back before it begins', () => {
   const { notes, world } = noted();
   notes.waitMs = 100;
   const caller = world.ask();
@@ -252,7 +252,7 @@ test('A budget that is asked and says later that the request waits is not asked 
   expect(notes.story.slice(1)).toEqual(['permit?', 'dial']);
 });
 
-test('A budget that is asked hands over in vain what nobody wants any more', () => {
+test('A budget grants leases without effect when the request was withdrawn', () => {
   const { notes, world } = noted();
   notes.answer = { reason: new Error('none left') };
   const caller = world.ask();

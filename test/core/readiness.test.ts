@@ -1,4 +1,4 @@
-// Those who wait until a number of connections exists.
+// Calls that wait until a number of connections exists.
 import { expect, test } from 'vitest';
 import { Readiness } from '../../src/core/readiness.js';
 

@@ -1,4 +1,4 @@
-// What a pool wants ready on top of what its callers need, for budgets that share by need.
+// Connections that a pool wants ready on top of what its callers need, for budgets that share by need.
 import { expect, test } from 'vitest';
 import type { PolicyOptions } from '../../src/core/pool-policy.js';
 import { VirtualWorld } from '../support/virtual-world.js';
@@ -52,7 +52,7 @@ test('The ready demand of a pool has a warmup in it as long as that goes on', ()
   expect(needs(world)).toEqual([0, 0]);
 });
 
-test('The ready demand of a pool has connections in it that someone waits for to exist', () => {
+test('The ready demand of a pool includes connections that a call of ready() waits for', () => {
   const world = new VirtualWorld({ max: 10 });
   world.pool.whenReady({ target: 3, deadline: 60_000, reached: () => {}, missed: () => {} });
   expect(needs(world)).toEqual([0, 3]);

@@ -23,7 +23,7 @@ test('A connection is opened for a caller first, as long as more wait than conne
   expect(refiller.reasonToDial(supply({ waiting: 2, dialing: 1, checking: 1 }), false)).toBe('spare');
 });
 
-test('A connection is opened as a spare: for minIdle, for the reservoir, or because someone waits for the pool to be ready', () => {
+test('A connection is opened as a spare: for minIdle, for the reservoir, or because a caller waits for the pool to be ready', () => {
   expect(started({ max: 5, minIdle: 2 }).reasonToDial(supply({ spares: 1, live: 4 }), false)).toBe('spare');
   expect(started({ max: 5, minIdle: 2 }).reasonToDial(supply({ spares: 2, live: 4 }), false)).toBeUndefined();
   const reservoir = started({ max: 5, reservoir: { targetReady: 3 } });
@@ -108,7 +108,7 @@ test('A connection is opened for callers alone while the pool is draining', () =
   expect(refiller.reasonToDial(supply({ waiting: 1 }), true)).toBe('caller');
 });
 
-test('A start with jitter holds back what nobody waits for until the moment that was drawn; callers are not held back', () => {
+test('A start with jitter holds back spare connections until the moment that was drawn, and no callers', () => {
   const refiller = started({ max: 5, minIdle: 2, startJitter: '10s' }, 1_000);
   expect(refiller.nextTickAt).toBe(6_000);
   expect(refiller.reasonToDial(supply({ wanted: 1 }), false)).toBeUndefined();

@@ -109,7 +109,7 @@ test('A return inside the guard window, or after the end, is a discard under tha
   ]);
 });
 
-test('A return of more than are to be ready is a discard, unless someone waits', () => {
+test('A return of more than are to be ready is a discard, unless a caller waits', () => {
   const world = new VirtualWorld(reservoir(4, { targetReady: 2 }));
   world.advance(dialMs);
   const inUse = [world.mustTake(), world.mustTake()];

@@ -101,7 +101,7 @@ export class SlowAllocator {
     });
   }
 
-  /** What it may keep, now that it is known what is fair. */
+  /** How much the user may keep, now that the shares are known. */
   #keep({ memory, from }: Taking, fair: number, isRound: boolean): number {
     if (fair >= from) {
       memory.tooLargeFor = memory.largestFair = 0;

@@ -12,9 +12,9 @@ const never = Number.POSITIVE_INFINITY;
 export interface SlowRequest {
   readonly capacity: number;
   readonly headroom: number;
-  /** Those that are active, the one whose turn it is first. */
+  /** Active users, beginning with the one whose turn it is. */
   readonly users: readonly ShareUser[];
-  /** What each may keep. */
+  /** How much each user may keep. */
   readonly keeps: ReadonlyMap<string, number>;
 }
 

@@ -1,4 +1,4 @@
-// What can happen between a pool and a limited source, each in virtual time on the real engine: the laws hold at every
+// Faults between a pool and a limited source, each in virtual time on the real engine: the laws hold at every
 // step, the reservoir is full again as soon as the limiter allows, and every lease ends once.
 import { describe, expect, test } from 'vitest';
 import type { FakeDial } from '../support/fake-server.js';
@@ -147,7 +147,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     expect(world.refillFailures.connection_open).toBeGreaterThan(5);
     world.server.manners.onDial = answers.normally;
     for (const socket of [...world.server.sockets]) if (socket.place === 'idle') socket.breakDown();
-    // What hangs must be given up first.
+    // The dial that hangs must be given up first.
     recovers(watched, 1_000);
     watched.finish();
   });
@@ -367,7 +367,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('whose coarse reading is behind: what is in use has most of its guard window left', () => {
+  test('a clock whose coarse reading is behind: a connection in use has most of its guard window left', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);

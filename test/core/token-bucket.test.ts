@@ -8,7 +8,7 @@ const pauses = fc.oneof(fc.nat({ max: 500 }), fc.double({ min: 0, max: 20, noNaN
 /** So much later than told an urgent one may come. */
 const graceMs = 100;
 
-test('A token bucket gives, in every window of time, at most burst + rate x time, whoever asks', () => {
+test('A token bucket gives, in every window of time, at most burst + rate x time, over all callers', () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0.1, max: 1_000, noNaN: true }),
@@ -33,7 +33,7 @@ test('A token bucket gives, in every window of time, at most burst + rate x time
   );
 });
 
-test('A token bucket gives a permit to whoever comes back after the time it named, and that time is never nothing', () => {
+test('A token bucket gives a permit to a caller that returns after the named time, which is never zero', () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0.1, max: 1_000, noNaN: true }),

@@ -20,7 +20,7 @@ class Caller extends Waiter<string> {
   override failed(): void {}
 }
 
-test('The queue knows nothing of an earlier wait of someone who comes again', () => {
+test('The queue keeps nothing of an earlier wait of a caller that comes again', () => {
   const queue = new Waiters<string>();
   const caller = new Caller(0, 10);
   queue.add(caller, 0, 10);

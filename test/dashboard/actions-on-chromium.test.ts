@@ -184,7 +184,7 @@ describe.skipIf(chromiumPath === undefined)('actions in a browser', () => {
     const answers = Promise.all(
       Array.from({ length: 2 }, async () => (await tenants.client('other')).query('select 1')),
     );
-    // Whoever waits is entitled to a share at once; the others give it back as they commit.
+    // A waiting user is entitled to a share at once; the others give it back as they commit.
     const changes = page.locator('#rebalances tbody tr');
     const other = tenants.nameOf('other');
     await changes

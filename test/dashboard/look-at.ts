@@ -1,7 +1,7 @@
 // Asks a page for what it shows, as a browser does.
 import type { Frame, Snapshot } from '../../src/dashboard/snapshot.js';
 
-/** What a page that is opened now is sent first. */
+/** The first event for a page that is opened now. */
 export async function lookAt(base: string, password: string, subject?: string): Promise<Snapshot> {
   const which = subject === undefined ? '' : `?subject=${encodeURIComponent(subject)}`;
   const response = await fetch(`${base}/api/live${which}`, {

@@ -67,7 +67,7 @@ test('percentiles the window keeps one value from just before it', () => {
   expect(recent.first?.value).toBe(20);
 });
 
-test('the Jain index it is 1 where everyone has what it wants, and where nobody waits', () => {
+test('the Jain index is 1 where all users have what they want, and where no user waits', () => {
   expect(
     jainOf([share('a', { held: 3, demand: 3, share: 10 }), share('b', { held: 1, demand: 9, share: 10 })]),
   ).toBe(1);
@@ -79,7 +79,7 @@ test('the Jain index it falls where one user waits below its share', () => {
   expect(jainOf([served, starved])).toBe(0.5);
 });
 
-test('the Jain index nobody is in it who neither holds nor waits', () => {
+test('the Jain index leaves out users that neither hold nor wait', () => {
   expect(jainOf([share('a', { demand: 5, share: 5 })])).toBeUndefined();
 });
 

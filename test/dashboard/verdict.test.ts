@@ -1,4 +1,4 @@
-// What binds, in one sentence: the numbers, who is concerned, and what to do.
+// The sentence about the limit that binds: the numbers, the users concerned, and what to do.
 import { expect, test } from 'vitest';
 import type { Observation } from '../../src/dashboard/observation.js';
 import { verdictOf } from '../../src/dashboard/verdict.js';

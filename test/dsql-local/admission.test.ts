@@ -74,7 +74,7 @@ test('a burst of connections a burst of 1,200 connections is admitted exactly as
   while (openFiles() > filesBefore) await nextTurn();
 }, 120_000);
 
-test('the number of connections the number of connections is limited with 53300, a refused token takes no place, and a place that is left is free at once', async () => {
+test('the number of connections is limited with 53300, a refused token takes no place, and a place that is left is free at once', async () => {
   dsql = await startTestDsql({ maxConnections: 3 });
   const clients = [await dsql.connect(), await dsql.connect(), await dsql.connect()];
   expect(await rejectionOf(dsql.connect())).toMatchObject({
@@ -98,7 +98,7 @@ test('the number of connections the number of connections is limited with 53300,
   await Promise.all(clients.map((client) => client.end()));
 });
 
-test('the number of connections the number of connections that run statements is limited by maxSessions, and the error says so', async () => {
+test('the number of connections that run statements is limited by maxSessions, and the error says so', async () => {
   dsql = await startTestDsql({ maxSessions: 20 });
   const clients = await Promise.all(Array.from({ length: 30 }, () => dsql.connect()));
   const outcomes = await Promise.allSettled(clients.map((client) => client.query('SELECT 1')));
@@ -114,7 +114,7 @@ test('the number of connections the number of connections that run statements is
   await Promise.all(clients.map((client) => client.end()));
 });
 
-test('the life of a connection the life of a connection ends without a word where nothing is open, and a transaction may finish first', async () => {
+test('the life of a connection ends without a word where nothing is open, and a transaction may finish first', async () => {
   dsql = await startTestDsql({ connectionLifeMs: 500 });
   await dsql.run('CREATE TABLE lives (n int)');
   const errors: Error[] = [];
@@ -145,7 +145,7 @@ test('the life of a connection the life of a connection ends without a word wher
   await after.end();
 });
 
-test('the life of a connection the life of a connection lasts for a statement that is running', async () => {
+test('the life of a connection lasts for a statement that is running', async () => {
   dsql = await startTestDsql({ connectionLifeMs: 300 });
   const client = await dsql.connect();
   const end = eventOf(client, 'end');
@@ -153,7 +153,7 @@ test('the life of a connection the life of a connection lasts for a statement th
   await end;
 });
 
-test('the life of a connection the life of a connection does not last longer than the longest transaction where a client leaves one open', async () => {
+test('the life of a connection does not last longer than the longest transaction where a client leaves one open', async () => {
   dsql = await startTestDsql({ connectionLifeMs: 100, transactionMs: 200 });
   const client = await dsql.connect();
   await client.query('BEGIN');

@@ -216,7 +216,7 @@ test.each([
   'in the middle of a statement',
   'with a transaction open',
   'while an answer comes that they do not read',
-])('clients that leave clients that leave %s leave nothing behind', async (when) => {
+])('clients that leave %s leave nothing behind', async (when) => {
   const leave = async (): Promise<void> => {
     if (when === 'during the TLS handshake') {
       const socket = dialer.plain();
@@ -234,13 +234,17 @@ test.each([
       return;
     }
     const { socket } = await dialer.logIn(token);
-    if (when === 'in the middle of a statement') socket.write(message('Q', 'SELECT pg_sleep(600)\0'));
-    else if (when === 'with a transaction open') socket.write(message('Q', 'BEGIN\0'));
-    else {
-      socket.pause();
-      socket.write(message('Q', 'SELECT repeat(n::text, 100) FROM generate_series(1, 200000) n\0'));
-    }
-    await delay(50);
+    // Each has an answer that begins, and only that of BEGIN has an end.
+    const statement = {
+      'in the middle of a statement': `SELECT repeat('x', 20000), pg_sleep(0) UNION ALL SELECT 'y', pg_sleep(600)`,
+      'with a transaction open': 'BEGIN',
+    }[when];
+    socket.write(
+      message('Q', `${statement ?? 'SELECT repeat(n::text, 100) FROM generate_series(1, 200000) n'}\0`),
+    );
+    await once(socket, 'data');
+    socket.pause();
+    await serves();
     socket.destroy();
   };
   await Promise.all(many.slice(0, 10).map(leave));

@@ -141,7 +141,7 @@ test('a client whose TLS names no server is refused, unless it connects to an ad
   });
 });
 
-test('roles a role logs in while it is granted to the identity, and has no rights that nobody gave it', async () => {
+test('a role logs in while it is granted to the identity, and has only the rights that it was given', async () => {
   const { arn } = dsql;
   const admin = await dsql.connect();
   await admin.query('CREATE ROLE app WITH LOGIN');

@@ -1,4 +1,4 @@
-// Whose async context the work of a DsqlPool runs in: requests that wait, transactions that retry, tokens and upkeep.
+// The async context in which the work of a DsqlPool runs: requests that wait, transactions that retry, tokens and upkeep.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';

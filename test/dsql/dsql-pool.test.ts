@@ -218,7 +218,7 @@ test('a token provider that fails is waited for when the pool retries', async ()
   expect(dsql.logins).toHaveLength(1);
 });
 
-test('a token provider that fails that hangs costs its caller the timeout, and nobody a slot for ever', async () => {
+test('a token provider that hangs costs its caller the timeout, and no slot for ever', async () => {
   const pool = openPool({
     max: 1,
     connectionTimeoutMillis: 50,
@@ -241,7 +241,7 @@ test.each<[string, string, FaultSettings]>([
   await pool.query('select 1');
 });
 
-test('what the server says reaches the caller as not_authorized where the role is not granted, or can not log in', async () => {
+test('a refusal of the server reaches the caller as not_authorized where the role is not granted, or can not log in', async () => {
   const pool = openPool({ user: 'nobody' });
   expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({
     reason: 'not_authorized',
@@ -256,7 +256,7 @@ test('what the server says reaches the caller as not_authorized where the role i
   });
 });
 
-test('what the server says reaches the caller as too_many_connections where the cluster is full', async () => {
+test('a refusal of the server reaches the caller as too_many_connections where the cluster is full', async () => {
   const full = await startTestDsql({ maxConnections: 1 });
   try {
     const held = await full.connect();
@@ -274,7 +274,7 @@ test('what the server says reaches the caller as too_many_connections where the 
   }
 });
 
-test('what the server says is waited out when the pool retries, as it does unless told otherwise', async () => {
+test('a refusal of the server is waited out when the pool retries, as it does unless told otherwise', async () => {
   dsql.setFaults({ refuseConnections: true });
   const pool = openPool({ onDialFailure: undefined, backoffBaseMillis: 1 });
   const answer = pool.query('select 1');
@@ -283,7 +283,7 @@ test('what the server says is waited out when the pool retries, as it does unles
   await answer;
 });
 
-test('TLS to a server whose certificate nobody vouches for is refused before a token is sent', async () => {
+test('TLS to a server whose certificate has no trusted issuer is refused before a token is sent', async () => {
   const pool = openPool({ ssl: true });
   expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({ reason: 'tls', remedy: 'never' });
   expect(dsql.logins).toEqual([]);

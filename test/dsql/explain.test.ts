@@ -195,13 +195,13 @@ test('an explanation as a text is a table with aligned columns', () => {
   );
 });
 
-describe('what an operator got wrong', () => {
+describe('mistakes of the operator', () => {
   afterEach(() => {
     vi.restoreAllMocks();
     vi.unstubAllEnvs();
   });
 
-  test('what an operator got wrong is one warning of the process for each pool, and a line in its log for each thing', async () => {
+  test('a mistake of the operator is one warning of the process for each pool, and a line in its log for each thing', async () => {
     vi.stubEnv('DSQL_CONNECTION_RATE_LIMIT', 'ten');
     vi.stubEnv('DSQL_CONNECTION_BURST', '5');
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
@@ -215,7 +215,7 @@ describe('what an operator got wrong', () => {
     expect(logged).toEqual(lines.map((line) => [line]));
   });
 
-  test('what an operator got wrong is not said where nothing is wrong, and not by asking for an explanation', async () => {
+  test('a mistake of the operator is not reported where nothing is wrong, and not by asking for an explanation', async () => {
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     await using _pool = new DsqlPool({ host, env: { DSQL_CONNECTION_RATE_LIMIT: '5' } });
     explainDsql({ host }, { DSQL_CONNECTION_RATE_LIMIT: 'ten' });

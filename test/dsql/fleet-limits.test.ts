@@ -82,7 +82,7 @@ test('a pool is exposed together with its limits, once for all pools that share 
   expect(await limits()).toEqual(series('one'));
   exposures[0]?.stop();
   expect(await limits()).toEqual(series('other'));
-  // Whoever exposes them by themselves says what they are called.
+  // A program that exposes them alone names them.
   const own = exposeLeases(one.leases as DynamoLeases, { registry, service: 'fleet' });
   expect((await limits())[0]).toBe('dsql_distributed_conn_lease_limit{service="fleet"} 500');
   exposures[1]?.stop();

@@ -163,7 +163,7 @@ describe('a limit for all processes', () => {
     expect(distributed.leases).toMatchObject({
       ...{ service: 'history', onCoordinatorLoss: 'localShare', localShare: 40 },
     });
-    // Whoever goes on without the table must be able to dial without it.
+    // A pool that goes on without the table must be able to dial without it.
     expect(distributed.rate?.localShare).toEqual({ rate: 5, burst: 100 });
     const fleet = { service: 'matching', onCoordinatorLoss: 'shed' } as const;
     const given = resolve({ fleet }, more);

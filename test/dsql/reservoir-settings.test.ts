@@ -269,7 +269,7 @@ test.each<[string, Short, DsqlPoolOptions, Partial<ReservoirOptions>, string[]]>
   expect(resolved.warnings).toEqual(warnings);
 });
 
-test('what an operator got wrong is corrected, and said a switch that is neither true nor false is off', () => {
+test('a mistake of the operator is corrected and reported: a switch that is neither true nor false is off', () => {
   const env = { DSQL_RESERVOIR_ENABLED: 'yes' };
   const { poolOptions, warnings } = resolveDsqlOptions({ host, env }, () => {});
   expect(poolOptions.reservoir).toBeUndefined();
@@ -281,7 +281,7 @@ test('what an operator got wrong is corrected, and said a switch that is neither
   ]);
 });
 
-test('what an operator got wrong is corrected, and said whatever it is: a pool can be made, and every life ends before the server would end it', () => {
+test('a mistake of the operator is corrected and reported, whatever it is: a pool can be made, and every life ends before the server would end it', () => {
   const duration = fc
     .tuple(fc.constantFrom('', '-', '+'), fc.nat(5_000), fc.constantFrom('ms', 's', 'm', 'h', '', 'x'))
     .map((parts) => parts.join(''));

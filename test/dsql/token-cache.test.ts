@@ -49,7 +49,7 @@ test('a token is signed once and used by all until 80 % of its life', async () =
   expect(flights).toHaveLength(1);
 });
 
-test('a token is refreshed after that by whoever asks, without waiting for it', async () => {
+test('a token is refreshed later by any caller that asks, without waiting for it', async () => {
   const { time, flights, get } = world();
   await get();
   time.time += life * 0.8;
@@ -115,7 +115,7 @@ test('a token is kept as long as it says itself when its provider says nothing',
   expect(signed).toBe(2);
 });
 
-test('a token without a known end serves those who wait for it, and nobody after them', async () => {
+test('a token without a known end serves the callers that wait for it, and no later ones', async () => {
   let signed = 0;
   const cache = new TokenCache(() => `plain ${++signed}`);
   expect(await Promise.all([cache.get(request), cache.get(request)])).toEqual(['plain 1', 'plain 1']);

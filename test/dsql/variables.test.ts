@@ -83,6 +83,6 @@ test.each([
   expect(warningsOn({ [name]: 'x' })).toEqual([]);
 });
 
-test('a name that nothing reads and is empty is nobody’s', () => {
+test('an empty variable with an unknown name is ignored', () => {
   expect(warningsOn({ DSQL_RESERVOIR_ENABLE: ' ' })).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// What the documentation prints for plain JavaScript and for the shell: it runs as printed, and installs nothing of a stranger's.
+// What the documentation prints for plain JavaScript: it is valid on the oldest Node, programs that need no cluster run as printed, and nothing is installed under a name that another package may have.
 import { execFile } from 'node:child_process';
 import {
   mkdirSync,
@@ -35,7 +35,10 @@ describe('a JavaScript snippet', () => {
     folder = mkdtempSync(join(tmpdir(), 'headgate-snippets-'));
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(root, join(folder, 'node_modules/headgate'), 'junction');
-    for (const { file, code } of snippets) writeFileSync(join(folder, file), code);
+    // Pages name built files of the package from their own folder.
+    symlinkSync(join(root, 'dist'), join(folder, 'dist'), 'junction');
+    mkdirSync(join(folder, 'docs'));
+    for (const { file, code } of snippets) writeFileSync(join(folder, 'docs', file), code);
   });
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
@@ -45,21 +48,22 @@ describe('a JavaScript snippet', () => {
   test.each(snippets.map((snippet) => [snippet.name, snippet] as const))(
     '%s is JavaScript of the oldest Node that is supported',
     async (_name, { file }) => {
-      await run(process.execPath, ['--check', join(folder, file)]);
+      await run(process.execPath, ['--check', join(folder, 'docs', file)]);
     },
   );
 
   const ofReadme = snippets.filter(({ name }) => name.startsWith('README.md'));
-  test.each(ofReadme.map((snippet) => [snippet.name, snippet] as const))(
+  const programs = snippets.filter(({ name }) => !isRunElsewhere(name));
+  test.each(programs.map((snippet) => [snippet.name, snippet] as const))(
     '%s runs as it is printed, and ends by itself',
     async (_name, { file }) => {
       const env = { ...process.env, NODE_OPTIONS: '', DATABASE_URL: db.url };
-      const { stderr } = await run(process.execPath, [join(folder, file)], { env });
+      const { stderr } = await run(process.execPath, [join(folder, 'docs', file)], { env });
       expect(stderr).toBe('');
     },
   );
 
-  test('is the first thing that the README shows', () => {
+  test('a JavaScript snippet is the first snippet of the README', () => {
     expect(ofReadme.length).toBeGreaterThan(0);
     expect(read('README.md').indexOf('```')).toBe(read('README.md').indexOf('```js'));
   });
@@ -72,6 +76,11 @@ test.each([...pages, 'SECURITY.md', 'bench/README.md'])('%s says the language of
 test('a snippet without a language is found, and the end of a snippet is none', () => {
   expect(unmarkedFences('```js\na();\n```\n\n```\nsecret\n```\n')).toEqual([5]);
 });
+
+/** Tests of the stand-in run the snippets for Aurora DSQL, and `test/pg/override.test.ts` that of an example. */
+function isRunElsewhere(name: string): boolean {
+  return /^docs\/(?:dsql-local|try-on-dsql|dsql-transactions|drop-in)\.md/.test(name.replaceAll('\\', '/'));
+}
 
 /** Lines on which a snippet begins without its language. */
 function unmarkedFences(text: string): number[] {

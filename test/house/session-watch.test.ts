@@ -1,4 +1,4 @@
-// Who counts the server's connections in tests counts those of clients, and says who was there.
+// The counter of server sessions in tests counts those of clients, and lists them.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
@@ -35,7 +35,7 @@ test('clients are counted, processes that the server starts for them are not', a
   expect(watch.most).toBe(2);
 });
 
-test('who was there at the fullest moment is told', async () => {
+test('a session watch lists the sessions at the fullest moment', async () => {
   const watch = await SessionWatch.start(db);
   const client = await connect();
   await client.query("select 'one too many'");

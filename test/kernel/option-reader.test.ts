@@ -115,7 +115,7 @@ test.each<[string, object, (reader: OptionReader) => void, string]>([
   expect(problemsOf(options, read)).toEqual({ n: message });
 });
 
-test('An option that nobody reads is told, with the name that was probably meant', () => {
+test('An unknown option is reported, with the name that was probably meant', () => {
   const problems = problemsOf({ maks: 5, colour: 'red', gone: undefined }, (reader) => {
     reader.integer('max', 1, { min: 1 });
     reader.refuseUnknown();

@@ -96,7 +96,7 @@ async function gone(socket: Socket): Promise<void> {
   });
 }
 
-/** What the server answers. */
+/** The server's answer. */
 async function ask(transport: SocketTransport): Promise<string> {
   const heard = new Recorder(transport);
   transport.start();

@@ -1,4 +1,4 @@
-// What the pooler can rely on, whatever carries the bytes: the same sentences for every kind of transport.
+// The contract of transports, run for each kind.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -382,7 +382,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     },
   );
 
-  test('tells of its end at the start, if there was nobody to tell before', async () => {
+  test('a transport reports its end at the start, if it had no listener before', async () => {
     const { subject, reset } = await kind.open();
     const gone = once(subject.socket, 'close');
     reset();

@@ -119,7 +119,7 @@ test('failed logins are held back so many at once; those beyond learn nothing, r
   expect(judged('10.0.0.1', true)?.delayMs).toBe(500);
 });
 
-/** What an attacker does: guesses, waits for a verdict, hangs up before it, lets time pass. */
+/** Acts of an attacker: guesses, waits for a verdict, hangs up before it, lets time pass. */
 type Act =
   | { readonly kind: 'guess'; readonly isRight: boolean; readonly otherwise: boolean }
   | { readonly kind: 'told' | 'hangs up'; readonly which: number }
@@ -144,7 +144,7 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { maxLength: 60 },
 );
 
-/** What the attacker sees of each guess before its verdict, and the guesses whose verdict was told. */
+/** Answers that the attacker sees before each verdict, and the guesses whose verdict was told. */
 function seen(all: readonly Act[], isRight: (guess: number) => boolean) {
   const { judged, time } = world({ free: 1, atOnce: 3, atOncePerAddress: 5 });
   const delays: (number | 'refused')[] = [];

@@ -1,4 +1,4 @@
-// What is closed leaves nothing behind, however it was closed.
+// A closed transport leaves nothing behind, however it was closed.
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux').each(kinds)(
       const cycles = ['raw, accepted', 'streams'].includes(kind.name) ? 500 : 100;
       let before = 0;
       for (let i = 0; i < cycles + 10; i++) {
-        // What is opened once, on first use, is no leak.
+        // A file that is opened once, on first use, is no leak.
         if (i === 10) before = openFiles();
         const pair = await kind.open();
         const heard = new Recorder(pair.subject);

@@ -22,7 +22,7 @@ import { temporaryFolder } from './sockets.js';
 /** Of Linux: how many connections it keeps before they are accepted, whatever it is told. */
 const mostKept = '/proc/sys/net/core/somaxconn';
 const anyPort: TcpEndpoint = { kind: 'tcp', host: '127.0.0.1', port: 0 };
-/** It is for documentation, and no machine has it. */
+/** An address for documentation, which no machine has. */
 const missing: TcpEndpoint = { ...anyPort, host: '192.0.2.1' };
 
 interface Door {
@@ -217,7 +217,7 @@ test('Listening on a Unix socket is where PostgreSQL clients look for it, with t
   expect(existsSync(endpoint.path)).toBe(false);
 });
 
-test('Listening on a Unix socket takes the place of a socket that nobody listens on any more', async () => {
+test('Listening on a Unix socket replaces a socket without a listener', async () => {
   const endpoint = unixEndpoint(temporaryFolder(), 1);
   await leaveSocketBehind(endpoint.path);
   await openDoor([endpoint]);
@@ -301,7 +301,7 @@ test('Accepting can be paused and taken up again at the same port, and leaves th
 });
 
 test.skipIf(![mostKept, '/proc/net/tcp'].every(existsSync))(
-  'Accepting leaves nobody of 400 who come at once outside',
+  'Accepting takes all of 400 connections that come at once',
   async () => {
     const atOnce = Math.min(400, Number(readFileSync(mostKept, 'utf8')));
     const { listeners } = await openDoor([anyPort]);

@@ -1,4 +1,4 @@
-// What only the layer below the streams has to be careful about, and when it is used.
+// Hazards of the layer below the streams alone, and when that layer is used.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -35,7 +35,7 @@ async function meet(
         ...options,
       } as const;
       serveTls(transport, wanted).then(resolve, reject);
-      // What was delivered is only good for as long as the delivery lasts.
+      // Delivered bytes are valid only during the call.
       source.fill(0, start, end);
     };
     transport.start();
@@ -238,12 +238,12 @@ test('A client certificate names the client if it is valid', async () => {
   }
 });
 
-test('A client certificate names nobody if it was not asked for', async () => {
+test('A client certificate gives no name if it was not asked for', async () => {
   const { served } = await meet({ clientCertificates: 'ignore' }, presented('alice'));
   expect((await served).tls?.peerCommonName).toBe(undefined);
 });
 
-test('A client certificate names nobody if it has two names', async () => {
+test('A client certificate gives no name if it has two names', async () => {
   const { served } = await meet({ clientCertificates: 'require' }, presented('two-names'));
   expect((await served).tls?.peerCommonName).toBe(undefined);
 });

@@ -52,7 +52,7 @@ export async function openSockets(way: 'tcp' | 'unix' = 'tcp'): Promise<SocketPa
 }
 
 export interface Pair {
-  /** What is tested. */
+  /** The tested side. */
   readonly subject: SocketTransport;
   /** Node's own socket at the other end. It allows half-open connections, and nobody reads from it. */
   readonly peer: Socket;

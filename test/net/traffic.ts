@@ -49,7 +49,7 @@ export async function sendThrough(
   return sumOf(hash, total);
 }
 
-/** The same by a plain socket. */
+/** Traffic through a plain socket. */
 export async function writeTo(socket: Socket, total: number, random: SeededRandom): Promise<Sum> {
   const hash = createHash('sha256');
   for (const piece of pieces(total, random)) {

@@ -262,7 +262,7 @@ test('a pool without a reservoir warns of a connection that was not given back',
   lease.release();
 });
 
-test('a log has a line for every reason, and warns of those that nobody has asked for', () => {
+test('a log has a line for every reason, and warns of those that are faults', () => {
   const pool = newPool(asleep);
   const notebook = log(pool);
   for (const reason of discardReasons)

@@ -58,7 +58,7 @@ test('a pool is observed with its leases and its rate limiter, by all of their d
   expect(all.get('headgate.rate.limit')?.dataPoints[0]?.value).toBe(90);
 });
 
-test('what instances share is a gauge, so that it is not added up, and what only grows is a counter', async () => {
+test('a number that instances share is a gauge, so that it is not added up, and one that only grows is a counter', async () => {
   observe(poolWith(limits(), 'orders'));
   const all = await collect();
   expect(all.get('headgate.lease.active')?.dataPointType).toBe(DataPointType.GAUGE);

@@ -20,7 +20,7 @@ test('reach those who listen to that pool, and no others', () => {
   for (const stop of stops) stop();
 });
 
-test('are subscribed to while somebody wants them, and not longer', () => {
+test('messages of a pool are subscribed to while a listener wants them, and not longer', () => {
   const [pool, other] = [{}, {}];
   const handlers = { 'headgate:pool:closed': () => {} };
   const stops = [onMessages(pool, handlers), onMessages(pool, handlers), onMessages(other, handlers)];

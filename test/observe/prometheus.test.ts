@@ -395,7 +395,7 @@ test('an exposure keeps what a pool has counted when the registry is reset', asy
   expect((await scrape()).get('headgate_pool_opened_total{pool="pool",service="pool"}')).toBe(1);
 });
 
-test('an exposure serves a registry in the OpenMetrics format, and whoever exposes another pool there', async () => {
+test('an exposure serves a registry in the OpenMetrics format, and another pool that is exposed there', async () => {
   const open = new Registry<OpenMetricsContentType>();
   open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   expose(newPool({ name: 'one' }), { registry: open });

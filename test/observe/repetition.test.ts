@@ -1,4 +1,4 @@
-/** What repeats is thinned out, and never silenced. */
+/** Repeated events are logged less often, and never silenced. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Repetition } from '../../src/observe/repetition.js';

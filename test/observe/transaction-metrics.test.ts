@@ -55,7 +55,7 @@ async function samples(name: string): Promise<Record<string, number>> {
   );
 }
 
-/** Those that have happened. */
+/** Events that have happened. */
 function above0(values: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value > 0));
 }

@@ -1,4 +1,4 @@
-// Whose async context the work of a pool runs in, beside pg.Pool where it keeps to the same rule.
+// The async context in which the work of a pool runs, beside pg.Pool where it keeps to the same rule.
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +26,7 @@ const killOthers =
 
 let db: TestDatabase;
 let pools: AnyPool[] = [];
-/** What clients were asked, and by whose request as the store tells. */
+/** Statements that clients got, and the request of each as the store tells. */
 let asked: { text: string; by: number | undefined }[] = [];
 let dialedBy: (number | undefined)[] = [];
 
@@ -213,7 +213,7 @@ test('What is done for a caller runs in its context a timeout, an abort and the 
   expect((await ended).by).toBe(5);
 });
 
-test('What is done for a caller runs in its context the events and cursors of a client while it is checked out, whoever opened it', async () => {
+test('Work for a caller runs in its context: the events and cursors of a client while it is checked out, by whatever caller it was opened', async () => {
   const pool = open(Pool, { max: 1 });
   const seen: [string, number | undefined][] = [];
   await requests(4, async (id) => {
@@ -297,7 +297,7 @@ test('What is done for a caller runs in its context the messages about it on dia
   }
 });
 
-test('What is done for nobody runs in no context keepalive, refill, the events of idle clients, the budget and the rate limiter', async () => {
+test('Work of the pool itself runs in no context: keepalive, refill, the events of idle clients, the budget and the rate limiter', async () => {
   const seen: [string, number | undefined][] = [];
   const bucket = new TokenBucket({ rate: 1_000, burst: 100 });
   let checks = 0;
@@ -353,7 +353,7 @@ test('What is done for nobody runs in no context keepalive, refill, the events o
   expect(asked.filter(({ text, by }) => text === 'SELECT 1' && by !== undefined)).toEqual([]);
 });
 
-test('What is done for nobody runs in no context also in a pool that was made inside a request, with a reservoir', async () => {
+test('Work of the pool itself runs in no context, also in a pool that was made inside a request, with a reservoir', async () => {
   const seen: [string, number | undefined][] = [];
   const pool = current.run({ id: 77 }, () =>
     open(Pool, {
@@ -392,7 +392,7 @@ test('What is done for nobody runs in no context also in a pool that was made in
   expect(seen.filter(([what, by]) => what !== 'connect' && by !== undefined)).toEqual([]);
 });
 
-test('What is done for nobody runs in no context and no finished request is kept alive by a connection that it opened, used or gave back', async () => {
+test('Work of the pool itself runs in no context, and no finished request is kept alive by a connection that it opened, used or gave back', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const pool = open(Pool, { keepaliveMillis: 5, connectionTimeoutMillis: 60_000 });

@@ -124,7 +124,7 @@ test('end() has told of every removal by then', async () => {
   expect(removed).toBe(3);
 });
 
-test('end() with a deadline gives up on clients that nobody returns, and tells those who are queued', async () => {
+test('end() with a deadline gives up on clients that are not released, and fails queued callers', async () => {
   const pool = newPool({ max: 1 });
   const kept = await pool.connect();
   kept.on('error', () => {});
@@ -393,7 +393,7 @@ test('many callers with callbacks that release at once are all served, without a
   await pool.end();
 });
 
-test('a client in use that loses its connection does not end the program when nobody listens: its next query fails, and the pool goes on', async () => {
+test('a client in use that loses its connection does not end a program without an error listener: its next query fails, and the pool goes on', async () => {
   const pool = newPool({ max: 1 });
   const client = await pool.connect();
   const { rows } = await client.query('select pg_backend_pid() as pid');
@@ -464,7 +464,7 @@ test('the limit, with the server as its guardian is not exceeded when the server
   await admin.end();
 });
 
-test('end() while a connection is being opened that nobody needs any more waits for it, and closes it in good order', async () => {
+test('end() waits for a connection that is being opened and needed no more, and closes it in good order', async () => {
   const pool = newPool({ max: 2 });
   const client = await pool.connect();
   const other = pool.connect();

@@ -18,6 +18,22 @@ interface Manifest {
   readonly overrides?: Record<string, string>;
 }
 
+test('docs/drop-in.md prints the files of examples/override-pg-pool', () => {
+  const file = (name: string): string => readFileSync(join(example, name), 'utf8');
+  const page = readFileSync(join(root, 'docs/drop-in.md'), 'utf8');
+  const printed = (language: string): string[] =>
+    Array.from(page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm))
+      .filter(([, written]) => written === language)
+      .map(([, , text = '']) => text);
+  const { dependencies, overrides } = JSON.parse(file('package.json')) as Manifest;
+  expect(printed('json').map((text) => JSON.parse(text) as unknown)).toEqual([
+    JSON.parse(file('pg-pool/package.json')),
+    { dependencies, overrides },
+  ]);
+  expect(printed('js')).toEqual([file('pg-pool/index.js')]);
+  expect(printed('ini')).toEqual([file('.npmrc').replace(/^#.*\n/, '')]);
+});
+
 describe('a program with Headgate in place of the pg-pool package', () => {
   let db: TestDatabase;
   let project: string;

@@ -1,4 +1,4 @@
-// What goes wrong on a shared connection: it is told to the one it belongs to, and the neighbours notice nothing unless the
+// Failures on a shared connection: the query that failed gets the error, and the neighbours notice nothing unless the
 // connection itself is lost.
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ describe('a lost connection', () => {
     await gate.isReachedBy(2);
     const [lost] = clients;
     await ask('select pg_terminate_backend($1)', [lost?.processID]);
-    // Those in the queue had nothing to do with it, and there is a connection for them again.
+    // Queued queries were not affected, and get another connection.
     await queued.areRight();
     expect(sent.filter(({ settled }) => settled)).toHaveLength(4);
     await gate.open();
@@ -70,7 +70,7 @@ describe('a lost connection', () => {
     }
   });
 
-  test('again and again, under load, strands nobody and never breaks the limit', async () => {
+  test('connections that are lost again and again under load strand no caller and never break the limit', async () => {
     const pool = newPool({ max: 3 });
     // One that is idle when it is lost is the pool's own affair.
     pool.on('error', () => {});
@@ -100,7 +100,7 @@ describe('a lost connection', () => {
     expect(pool.stats()).toMatchObject({ inUse: 0, waiting: 0, peak: 3 });
   });
 
-  test('a lost connection is nobody else’s concern when it was idle', async () => {
+  test('a lost idle connection fails no query of the pipeline', async () => {
     const pool = newPool({ max: 2 });
     const errors: Error[] = [];
     pool.on('error', (error) => errors.push(error));
@@ -191,10 +191,10 @@ test.each<[string, { ofQuery?: number; ofPool?: number; ofUrl?: string }]>([
     await pool.ready(1);
     const { text, values } = gate;
     const query = watch(pool.query({ text, values, query_timeout: ofQuery } as pg.QueryConfig));
-    // They are in the queue, or on the same connection if that is shared.
+    // The queries are in the queue, or on the same connection if that is shared.
     const neighbours = times(5, (id) => watch(pool.query('select $1::int as id', [id])));
     expect((await rejectionOf(query.promise)).message).toBe('Query read timeout');
-    // It is still being executed: nobody is made to wait for the end of it.
+    // The query still runs: no caller waits for its end.
     const answers = await Promise.all(neighbours.map(({ promise }) => promise));
     expect(answers.map(({ rows }) => rows[0].id)).toEqual([0, 1, 2, 3, 4]);
     expect(clients[0]?.peak).toBe(1);

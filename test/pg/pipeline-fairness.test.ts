@@ -211,7 +211,7 @@ test('pause() and resume() take effect under queries without end', async () => {
     await load.goesOn(100);
     pool.pause();
     const { answered } = load;
-    // What is under way may still be answered; nothing else is sent.
+    // Queries under way may still be answered; no others are sent.
     while (pool.stats().inUse > 0 && load.answered <= answered + 2 * 4) await nextTurn();
     expect(pool.stats()).toMatchObject({ inUse: 0, idle: 2 });
     expect(load.answered - answered).toBeLessThanOrEqual(2 * 4);

@@ -223,7 +223,7 @@ test.each([
   ['CALL', 'call does_nothing()'],
   ['DO', 'begin; do $$ begin perform pg_advisory_lock(4711); end $$; commit'],
 ])(
-  'what nobody can see costs the connection, and the caller gets the result: %s in %s',
+  'a statement with effects that can not be seen costs the connection, and the caller gets the result: %s in %s',
   async (command, text) => {
     const { pool, clients } = newWatchedPool({ max: 1 });
     const result = await pool.query(text);
@@ -247,12 +247,15 @@ test.each([
   'select pg_advisory_xact_lock(4711)',
   'explain analyze select 1',
   'insert into item select 99 where false',
-])('what leaves nothing behind keeps its connection, and its caller has the answer: %s', async (text) => {
-  const { pool, clients } = newWatchedPool({ max: 1 });
-  await pool.query(text);
-  await expectNothingLeft(pool);
-  expect(clients).toHaveLength(1);
-});
+])(
+  'a statement that leaves nothing in the session keeps its connection, and the caller gets the result: %s',
+  async (text) => {
+    const { pool, clients } = newWatchedPool({ max: 1 });
+    await pool.query(text);
+    await expectNothingLeft(pool);
+    expect(clients).toHaveLength(1);
+  },
+);
 
 test.each([
   "select name from pg_settings where name = 'work_mem'",
@@ -262,7 +265,7 @@ test.each([
   "select query_to_xml('select 1', true, false, '')",
   "select * from ts_stat('select to_tsvector(''a b'')')",
 ])(
-  'what leaves nothing behind only reads, and its caller has the answer although it runs alone: %s',
+  'a statement that only reads leaves nothing in the session, and the caller gets the result although it runs alone: %s',
   async (text) => {
     const pool = newPool({ max: 1 });
     await expect(pool.query(text)).resolves.toMatchObject({ command: 'SELECT' });
@@ -323,7 +326,7 @@ test('a storm of all of them leaves no neighbour with a wrong answer, and no con
   expect(await sessionsOf(pool)).toBeLessThanOrEqual(4);
 });
 
-test('a client that is given back in the middle of a transaction is closed, so that nobody else joins the transaction', async () => {
+test('a client that is given back in the middle of a transaction is closed, so that no other caller joins the transaction', async () => {
   const pool = newPool({ max: 1 });
   const client = await pool.connect();
   await client.query('begin');

@@ -215,7 +215,7 @@ test('A PromisePool warns too', async () => {
   await pool.drain();
 });
 
-test('An option that nobody knows is warned about with the nearest known one, once', async () => {
+test('An unknown option is warned about with the nearest known one, once', async () => {
   const options = { maxLifetimeSecond: 5 } as Options;
   const pools = [new Pool(options), new Pool(options)];
   const warning = await nextWarning();

@@ -144,7 +144,7 @@ test.runIf(process.platform !== 'win32')(
   },
 );
 
-test('SHOW CLIENTS and SHOW SERVERS have the name of the application of whoever is there, and of the client that a server is with', async () => {
+test('SHOW CLIENTS has the application name of each client, and SHOW SERVERS that of the client that a server serves', async () => {
   const { connect, show } = await start();
   const client = await connect({ application_name: 'shop' });
   await client.query('begin; select 1');
@@ -157,7 +157,7 @@ test('SHOW CLIENTS and SHOW SERVERS have the name of the application of whoever 
   expect(await names('SERVERS')).toEqual([' idle']);
 });
 
-test('SHOW CLIENTS and SHOW SERVERS tell servers that will be checked before anybody gets them from those that need not be', async () => {
+test('SHOW CLIENTS and SHOW SERVERS tell servers that will be checked before their next client from those that need not be', async () => {
   const { connect, show } = await start({ pooling: { serverCheckDelay: '1ms' } });
   await (await connect()).query('select 1');
   await vi.waitFor(async () => expect(await show('POOLS')).toMatchObject([{ sv_idle: 0, sv_used: 1 }]), soon);

@@ -24,7 +24,7 @@ async function start(tree = {}): Promise<TestPooler & { admin: pg.Client; databa
   return { ...pooler, admin, databases: async () => (await admin.query('SHOW DATABASES')).rows };
 }
 
-test('PAUSE of one that nobody has used yet is shown, holds, and ends with RESUME', async () => {
+test('PAUSE of a database of the fallback that was not used yet is shown, holds, and ends with RESUME', async () => {
   const { admin, connect, databases } = await start();
   await admin.query(`PAUSE ${db.database}`);
   expect(await databases()).toMatchObject([
@@ -49,7 +49,7 @@ test('RESUME without a name resumes it, too', async () => {
   await expect(admin.query('RESUME')).rejects.toThrow('nothing is paused');
 });
 
-test('DISABLE of one that nobody has used yet is shown, until ENABLE', async () => {
+test('DISABLE of a database of the fallback that was not used yet is shown, until ENABLE', async () => {
   const { admin, connect, databases } = await start();
   await admin.query(`DISABLE ${db.database}`);
   expect(await databases()).toMatchObject([{ name: 'listed' }, { name: db.database, disabled: 1 }]);

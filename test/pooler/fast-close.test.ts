@@ -20,7 +20,7 @@ function entry(more: Readonly<Record<string, unknown>> = {}): Readonly<Record<st
 
 interface Guest {
   readonly client: pg.Client;
-  /** What ended it, once it has ended. */
+  /** The error that ended it, once it has ended. */
   readonly ended: Promise<unknown>;
   hasEnded: boolean;
 }
@@ -46,7 +46,7 @@ async function guestOf(pooler: TestPooler, database = db.database): Promise<Gues
   return guest;
 }
 
-/** What every guest of a session is told. */
+/** The error that each client gets. */
 const goodbye = {
   severity: 'FATAL',
   code: '57P01',
@@ -104,7 +104,7 @@ test.each([
   ['the size of a pool', { poolSize: 7 }],
   ['how long a server connection lives', { serverLifetime: '30m' }],
   ['how often it is used', { serverMaxUses: 100 }],
-])('with server_fast_close, a reload of %s ends nobody', async (_, more) => {
+])('with server_fast_close, a reload of %s ends no client', async (_, more) => {
   const pooler = await startTestPooler(db, { pooling: fast, databases: { [db.database]: entry() } });
   const guest = await guestOf(pooler);
   await reload(pooler, { pooling: { ...fast, ...more }, databases: { [db.database]: entry(more) } });

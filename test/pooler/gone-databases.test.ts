@@ -9,7 +9,7 @@ import { poolerConfig, startTestPooler, type TestPooler, treeFor } from '../supp
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 import { scrape } from './metrics/scrape.js';
 
-/** What a database did stays, in STATS, TOTALS and QUERY_STATS. */
+/** Counts of a database stay in STATS, TOTALS and QUERY_STATS. */
 const everyTable = Object.keys(shows).filter((name) => !/stats|totals/.test(name));
 /** The machine may be busy. */
 const soon = { timeout: 20_000, interval: 50 };
@@ -52,7 +52,7 @@ test('a database that the server does not have any more is in no SHOW and no met
   expect(await shownOf(pooler, admin, other.database)).toContain('POOLS');
   await client.end();
   await other.drop();
-  // It logs in, since the pool is known, and learns it from the server.
+  // The client logs in, since the pool is known, and gets the refusal from the server.
   const late = await pooler.connect({ database: other.database });
   await expect(late.query('select 1')).rejects.toMatchObject({ code: '3D000' });
   await late.end();

@@ -13,7 +13,7 @@ hostssl  all  app       127.0.0.1/32  password
 host     all  postgres  127.0.0.1/32  scram-sha-256
 `;
 
-/** As long as a token is that a role with a session has. */
+/** Length of a token of a role with a session. */
 const tokenFor = (number: number): string =>
   `db.example:5432/?Action=connect&X-Amz-Signature=${number}${'f'.repeat(1_500)}`;
 

@@ -1,4 +1,4 @@
-// What was found in PgBouncer and published in 2025 and 2026, tried here. Each test has the number of the report in its name.
+// Attacks on PgBouncer that were published in 2025 and 2026, tried here. Each test has the number of the report in its name.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -382,7 +382,7 @@ test('CVE-2025-12819: the search_path of a client says nothing about where auth_
     ['search_path', 'evil'],
   ]);
   known.socket.destroy();
-  // What the user left on the server connection that asks.
+  // Left by the user on the server connection that asks.
   for (const text of [
     'set search_path = evil',
     "select set_config('search_path', 'evil', false)",

@@ -121,7 +121,7 @@ test('Signals the second SIGTERM waits no longer', async () => {
   expect(await operator.code).toBe(0);
 });
 
-test('Signals with sigterm_mode wait_for_clients, SIGTERM sends nobody away, and takes nobody in', async () => {
+test('Signals with sigterm_mode wait_for_clients: SIGTERM ends no client, and lets no new one in', async () => {
   const operator = await running('admin: { sigtermMode: wait_for_clients }');
   const client = await operator.connect();
   operator.signals.emit('SIGTERM');
@@ -142,7 +142,7 @@ test('Signals SIGUSR1 makes clients wait, and SIGUSR2 lets them go on', async ()
   expect((await asks).rows).toEqual([{ one: 1 }]);
 });
 
-test('Signals SIGHUP takes up what has changed, and drops nobody', async () => {
+test('The signal SIGHUP applies a changed configuration, and ends no client', async () => {
   const operator = await running();
   const client = await operator.connect();
   await client.query('begin; select 1');
@@ -240,7 +240,7 @@ test.runIf(process.platform !== 'win32')(
   'The Unix socket is given to the group that the configuration names',
   async () => {
     const operator = new Operator();
-    // Whoever is not root can give it to a group of its own only.
+    // A user that is not root can give the socket only to a group of its own.
     const group = process.getuid?.() === 0 ? 1 : (process.getgid?.() as number);
     operator.write(
       'headgate.yaml',

@@ -129,7 +129,7 @@ test('A server connection that is being opened has both ends once the server has
   expect(servers).toMatchObject([{ id: opening?.id, state: 'idle', ptr: opening?.ptr }]);
 });
 
-test('A server connection that is being opened is shown no more when nobody wants it, or when it could not be opened', async () => {
+test('A server connection that is being opened is shown no more when no client wants it, or when it could not be opened', async () => {
   const server = await ScriptedServer.start({
     refusal: { severity: 'FATAL', code: '3D000', message: 'no such database' },
   });

@@ -139,7 +139,7 @@ test.skipIf(process.platform !== 'linux').each(attacks.map((attack) => [attack.w
       await client.end();
     };
 
-    // What any use brings into memory is there before the measurement.
+    // Memory that the first use takes is taken before the measurement.
     await logIn();
     await Promise.all(Array.from({ length: 100 }, (_, n) => knock(served.port, namesOf(-1 - n))));
     const [bytesBefore, residentBefore] = [(await metrics()).length, residentBytes(served)];

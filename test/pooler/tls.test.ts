@@ -76,7 +76,7 @@ class CertificateFolder {
 
 const withTls = { user: 'bound', password, ssl: { ca: readFileSync(join(pems, 'ca.pem'), 'utf8') } };
 
-/** Whose certificate a new client is shown. */
+/** Owner of the certificate that a new client gets. */
 async function shownBy({ port }: TestPooler): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
@@ -130,7 +130,7 @@ test('The login at the server goes through TLS, which the server sees', async ()
   expect(rows).toEqual([{ ssl: true }]);
 });
 
-test('The login at the server is bound to the certificate of the server: someone in the middle with another one gets nowhere', async () => {
+test('The login at the server is bound to the certificate of the server: a man in the middle with another one is refused', async () => {
   const port = await someoneInTheMiddle();
   const tree = new CertificateFolder().tree({
     serverTls: { mode: 'require' },

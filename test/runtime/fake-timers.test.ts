@@ -242,7 +242,7 @@ test('Snowflake.nextId() waits for a clock that is behind in the time of the tes
   }
 });
 
-/** What a client does is not the pool's: this one needs no faked function. */
+/** A client that needs no faked function. */
 class FakeOnMicrotasks extends FakeClient {
   override connect(callback: (error?: Error | null) => void): void {
     queueMicrotask(callback);

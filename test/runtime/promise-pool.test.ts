@@ -317,7 +317,7 @@ test('Draining may be asked for again, and is what `await using` of the pool doe
   await Promise.all([pool.drain(), pool.drain({ deadline: '1s' })]);
 });
 
-test('Draining gives up dials that nobody waits for, and tells connect() so through its signal', async () => {
+test('Draining gives up dials that no caller waits for, and tells connect() so through its signal', async () => {
   let signal: AbortSignal | undefined;
   const { pool } = poolOf({
     minIdle: 1,

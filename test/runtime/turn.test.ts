@@ -1,4 +1,4 @@
-// What is put off until a callback is over. The turns here are begun and ended by the test, as a transport does it.
+// Tasks that are put off until a callback is over. The turns here are begun and ended by the test, as a transport does it.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/runtime/system.js';
 import { afterTurn, beginTurn, endTurn } from '../../src/runtime/turn.js';
@@ -42,7 +42,7 @@ test('A task that is put off runs once, and not in the next turn again', () => {
   expect(done).toEqual(['task']);
 });
 
-test('A task that is put off runs after the present callback where nobody said that one began', async () => {
+test('A task that is put off runs after the present callback where no beginning of a turn was noted', async () => {
   const done: string[] = [];
   afterTurn(noted(done, 'task'));
   done.push('callback');

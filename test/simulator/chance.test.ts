@@ -19,7 +19,7 @@ test('the same seed and name give the same numbers, and another seed or name giv
   );
 });
 
-test('what one stream draws changes no other', () => {
+test('draws of one random stream change no other', () => {
   const chance = new Chance(7);
   const one = chance.stream('orders-1/network');
   const other = chance.stream('orders-2/network');

@@ -27,7 +27,7 @@ function run(changes: SmallScenario): SimulationResult {
   return result;
 }
 
-test('every connection has a lease, and with enough of them everybody has all it wants', () => {
+test('every connection has a lease, and with enough of them all services have what they want', () => {
   const result = run({});
   expect(final(result, 'ready')).toBe(20);
   expect(result.coordinator).toEqual({ leaseLimit: 40, peakLeases: expect.any(Number), leases: 20 });
@@ -62,7 +62,7 @@ test('a reservoir that is short of leases counts one failure for each lease that
     expect(failures[index]).toBeLessThanOrEqual((samples.refills.at(-1) ?? 0) + 1);
 });
 
-test('a service that ends gives its leases back, to whoever waits', () => {
+test('a service that ends gives its leases back, and waiting services get them', () => {
   const result = run({
     services: [service('orders'), service('reports', undefined, { startDelayMs: 5_000 })],
     coordinator: { ...near, leaseLimit: 10 },
@@ -87,7 +87,7 @@ test('the leases of a process that crashed are gone with it, and its successor n
   expect(final(short, 'ready')).toBe(15);
 });
 
-test('coordinator_outage: connections are replaced with the leases that there are, and nobody gets more until it is over', () => {
+test('coordinator_outage: connections are replaced with the leases that there are, and no service gets more until it is over', () => {
   const late = service('late', shortLived, { startDelayMs: 22_000 });
   const result = run({
     services: [...services(2, shortLived), late],

@@ -41,7 +41,7 @@ test('a noisy tenant that takes what the others ask for lowers the index, and on
   expect(jainIndex([{ asked: 1_000, given: 98 }, quiet(1), quiet(1)])).toBeLessThan(0.6);
 });
 
-test('where nobody asks, or nobody is given anything, nobody has more than another', () => {
+test('fairness is even where no client asks, or no client gets anything', () => {
   expect(jainIndex([])).toBe(1);
   expect(jainIndex([{ asked: 0, given: 0 }])).toBe(1);
   expect(

@@ -123,7 +123,7 @@ test('rolling_restart: one service after the other drains, serves those who are 
   });
   expect(discardsOf(result)).toEqual({ drained: 30 });
   expect(result.waits.failed).toBe(0);
-  // Whoever had a connection when its process began to drain was left in peace with it.
+  // A caller that had a connection when its process began to drain kept it.
   expect(final(result, 'workStarted') - final(result, 'workCompleted')).toBe(final(result, 'inUse'));
   for (const one of result.services) expect(one.samples.ready.at(-1)).toBeGreaterThan(0);
   const [first, , last] = result.services.map(({ samples }) => samples.discards.drained);
@@ -133,7 +133,7 @@ test('rolling_restart: one service after the other drains, serves those who are 
   expect(result.faults[0]?.untilMs).toBeGreaterThan(30_000);
 });
 
-test('what is still in use at the deadline of a restart is taken away', () => {
+test('connections still in use at the deadline of a restart are closed', () => {
   const result = run({
     durationMs: 80_000,
     services: [
@@ -154,7 +154,7 @@ test('pause: a process stands still, the world goes on, and what was due happens
   const at20 = orders?.samples.checkouts[20] as number;
   expect(orders?.samples.checkouts[24]).toBe(at20);
   expect(orders?.samples.checkouts[26]).toBeGreaterThan(at20 + 60);
-  // Those who came meanwhile have waited since then.
+  // Callers that came meanwhile have waited since then.
   expect(result.waits.max).toBeGreaterThan(4_500);
   expect(result.waits.max).toBeLessThan(6_500);
 });

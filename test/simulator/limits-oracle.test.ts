@@ -58,7 +58,7 @@ test('the server lets in what a bucket holds and what has been added to it, and 
   );
 });
 
-test('who keeps to a limiter of the same size is never refused, if nothing changes on the way', () => {
+test('a client that keeps to a limiter of the same size is never refused, when limiter and server see the same times', () => {
   fc.assert(
     fc.property(gaps, fc.integer({ min: 1, max: 20 }), (gapsMs, burst) => {
       const limiter = new TokenBucket({ rate: 7, burst });
@@ -70,7 +70,7 @@ test('who keeps to a limiter of the same size is never refused, if nothing chang
   );
 });
 
-test('who keeps to a limiter of twice the size is refused', () => {
+test('a client that keeps to a limiter of twice the size is refused', () => {
   const limiter = new TokenBucket({ rate: 7, burst: 10 });
   const admission = new Admission(7, 5);
   const verdicts: boolean[] = [];

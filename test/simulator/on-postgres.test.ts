@@ -7,7 +7,7 @@ import { readScenario } from '../../src/simulator/scenario/scenario-reader.js';
 import { simulate } from '../../src/simulator/simulate.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 
-/** What decides a count is at least 750 ms away from what would change it, so that a slow machine changes none. */
+/** Events that decide a count are at least 750 ms away from those that would change it, so that a slow machine changes none. */
 interface TwoWays {
   readonly what: string;
   readonly pool: Readonly<Record<string, unknown>>;

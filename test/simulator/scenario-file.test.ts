@@ -7,7 +7,7 @@ import { parseScenario, readScenarioFile } from '../../src/simulator/scenario/sc
 import { readScenario } from '../../src/simulator/scenario/scenario-reader.js';
 import { ScenarioError } from '../../src/simulator/scenario/scenario-reader-problems.js';
 
-/** What is wrong with it: `line:column path: message`. */
+/** Problems of the file: `line:column path: message`. */
 function problemsOf(text: string): string[] {
   try {
     parseScenario(text, 'bad.yaml');

@@ -27,7 +27,7 @@ const herd = [
   'services: [{ name: a, count: 4, pool: { max: 50, minIdle: 50, dialLimit: 50, dialTimeout: 30s } }]',
 ];
 
-test('A server that queues logins refuses nobody: those beyond the rate come in one after the other', () => {
+test('A server that queues logins refuses none: logins beyond the rate succeed one after the other', () => {
   const server = 'perSecond: 20, burst: 1, dial: 20ms';
   const refusing = run(...herd, `server: { ${server} }`);
   expect(refusing.server.refusedRate).toBeGreaterThan(0);
@@ -49,7 +49,7 @@ test('A server that queues logins keeps those beyond its limit until a connectio
   expect(seen.refusedFull).toBe(0);
 });
 
-test('A server that queues logins is reached by nobody while it is down', () => {
+test('A server that queues logins can not be reached while it is down', () => {
   const fault = 'faults: [{ kind: server_down, at: 2s, for: 10s }]';
   const { laws, faults } = run(...herd, 'server: { perSecond: 20, burst: 1, overload: queue }', fault);
   expect(laws).toEqual([]);

@@ -17,7 +17,7 @@ const load = (name: string): Scenario => {
   return readScenarioFile(found.path);
 };
 
-/** What is long or large is run in a short form: fewer services of each kind, smaller pools, an earlier end. */
+/** Long or large scenarios run in a short form: fewer services of each kind, smaller pools, an earlier end. */
 interface ShortForm {
   readonly services?: number;
   readonly size?: number;

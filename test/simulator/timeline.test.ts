@@ -20,7 +20,7 @@ test('things happen in the order of their times, and at the same time in the ord
   );
 });
 
-test('what is cancelled does not happen, and what is planned anew happens once, at its new time', () => {
+test('a cancelled event of the timeline does not happen, and one that is planned anew happens once, at its new time', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ at: fc.nat(50), cancel: fc.boolean(), again: fc.option(fc.nat(50)) })),
@@ -43,7 +43,7 @@ test('what is cancelled does not happen, and what is planned anew happens once, 
   );
 });
 
-test('what happens may plan more, also for the same moment, and time does not go back', () => {
+test('an event of the timeline may plan more, also for the same moment, and time does not go back', () => {
   const timeline = new Timeline();
   const happened: string[] = [];
   timeline.plan(5, () => {

@@ -25,7 +25,7 @@ test('a percentile is at most one percent too high, and never too low', () => {
   );
 });
 
-test('those who failed waited too, and are counted apart', () => {
+test('failed callers are in the histogram of waits, and are counted apart', () => {
   const histogram = new WaitHistogram();
   for (let n = 0; n < 9; n++) histogram.record(0, false);
   histogram.record(5_000, true);

@@ -40,7 +40,7 @@ function charactersOf(encoding: string): string {
   return encoding.startsWith('EUC_') ? `${pairs} where i % 256 >= 128` : singles;
 }
 
-/** Those that become ASCII, though no byte of theirs is an ASCII character of its own. */
+/** Characters that become ASCII, though none of their bytes is an ASCII character of its own. */
 async function becomeAscii(from: string, to: string): Promise<string[]> {
   const { rows } = await client.query(
     `select encode(b, 'hex') as b from (${charactersOf(from)}) c

@@ -71,7 +71,7 @@ describe.each(servers)('The PostgreSQL server %s', (_which, start) => {
       const { leaves } = readTextEffects(bytes, 0, bytes.length, lexical);
       return leaves !== 'nothing' && effectOfName(name) === undefined;
     });
-    // It reads pg_replication_slots, and no function.
+    // The view reads pg_replication_slots, and no function.
     expect(unclear.map(({ name }) => name)).toEqual(['pg_stat_replication_slots']);
     const rules = await client.query(
       `select distinct ev_class::regclass::text as name from pg_rewrite where ev_type <> '1'`,

@@ -185,7 +185,7 @@ test(`${cases} texts that are called harmless leave nothing (HEADGATE_SEED=${ran
     if (unclear.length < unclearRuns && rest[0] !== undefined)
       unclear.push({ runner, setting, each: rest[0] });
   }
-  // The same way of asking finds what unclear texts leave: otherwise all of this would show nothing.
+  // Unclear texts do leave traces that this way of asking finds: otherwise the test would show nothing.
   const { accepted, refused, syntax } = tally;
   for (const { runner, setting, each } of unclear) {
     const [found] = await findCulprits(runner, setting, [each]).catch(() => [undefined]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { isPlainStatement } from '../../src/sql/plain-statement.js';
 import { readStatement } from '../../src/sql/read-statement.js';
 
-/** It is asked about plain statements only. */
+/** The reader is asked about plain statements only. */
 function isPlain(text: string): boolean {
   const bytes = Buffer.from(text);
   return isPlainStatement(bytes, 0, bytes.length, true);

@@ -50,7 +50,7 @@ test('nothing: A text of statements that are known to be harmless leaves nothing
   ]);
 });
 
-test('set_config() set_config() until the end of the transaction leaves nothing', () => {
+test('set_config() until the end of the transaction leaves nothing', () => {
   all('nothing', [
     "select set_config('a.b', 'c', true)",
     'select set_config($1, $2, true)',
@@ -59,7 +59,7 @@ test('set_config() set_config() until the end of the transaction leaves nothing'
   ]);
 });
 
-test('set_config() set_config() in any other form is unclear', () => {
+test('set_config() in any other form is unclear', () => {
   all('unclear', [
     "select set_config('a.b', 'c', false)",
     "select set_config('a.b', 'c', $1)",

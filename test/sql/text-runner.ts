@@ -84,7 +84,7 @@ export class TextRunner {
       this.#done = resolve;
       this.#failed = reject;
     });
-    // Whoever waits for data to copy in is told that there is none.
+    // A COPY that waits for data gets none.
     socket.write(Buffer.concat(texts.flatMap((text) => [messageOf(text), copyFail])));
     return answers;
   }

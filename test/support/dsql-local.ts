@@ -9,6 +9,7 @@ import {
   type LoginEvent,
   startDsqlLocal,
 } from '../../src/dsql-local.js';
+import { signToken } from './dsql-token.js';
 import { nextTurn } from './outcomes.js';
 
 export interface TestDsql extends DsqlLocal {
@@ -26,6 +27,8 @@ export interface TestDsql extends DsqlLocal {
   readonly troubles: unknown[];
   /** A token by AWS's own signer. */
   token(options?: TokenOptions): Promise<string>;
+  /** A token whose time was over an hour ago. */
+  expiredToken(user?: string, hostname?: string): string;
   /** Options of `pg.Client` and `pg.Pool`, with a new token. */
   clientOptions(user?: string): Promise<pg.ClientConfig>;
   /** A connected client. */
@@ -75,6 +78,16 @@ export async function startTestDsql(options: DsqlLocalOptions = {}): Promise<Tes
     return user === 'admin' ? signer.getDbConnectAdminAuthToken() : signer.getDbConnectAuthToken();
   }
 
+  const expiredToken = (user = 'admin', hostname = endpoint): string =>
+    signToken({
+      host: hostname,
+      region,
+      action: user === 'admin' ? 'DbConnectAdmin' : 'DbConnect',
+      credentials,
+      signedAt: new Date(Date.now() - 7_200_000),
+      lifeSeconds: 3_600,
+    });
+
   const clientOptions = async (user = 'admin'): Promise<pg.ClientConfig> => ({
     host: endpoint,
     port,
@@ -107,6 +120,7 @@ export async function startTestDsql(options: DsqlLocalOptions = {}): Promise<Tes
     logins,
     troubles,
     token,
+    expiredToken,
     clientOptions,
     connect,
     run,

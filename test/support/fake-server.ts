@@ -18,7 +18,7 @@ export class FakeSocket {
   uses = 0;
   /** When it entered its present place. */
   since: number;
-  /** What the world did to it that must end its life. */
+  /** The fault that must end its life. */
   doomedBy = new Set<DiscardReason>();
   reason: DiscardReason | undefined = undefined;
   checkIsOwed = false;
@@ -114,7 +114,7 @@ export class FakeDial {
     this.#tellFailure(wasOpening, error, cause);
   }
 
-  /** It failed for a reason that is gone: asks for another in its place. One that may have none has failed. */
+  /** Failed for a reason that has passed: asks for another dial in its place, and fails where none is allowed. */
   failForNow(error = new Error('the token has expired')): void {
     if (this.state !== 'opening') {
       this.fail(error);
@@ -173,7 +173,7 @@ function wellBehaved(world: VirtualWorld): Manners {
 export class FakeServer implements Dialer<FakeSocket> {
   readonly #world: VirtualWorld;
   manners: Manners;
-  /** Those that have not been answered. */
+  /** Dials that have not been answered. */
   readonly dials = new Set<FakeDial>();
   readonly sockets = new Set<FakeSocket>();
   readonly discards = new Map<DiscardReason, number>();
@@ -234,7 +234,7 @@ export class FakeServer implements Dialer<FakeSocket> {
     return count;
   }
 
-  // What the pool asks.
+  // Calls of the pool.
 
   dial(dial: Dial<FakeSocket>): void {
     const fake = new FakeDial(this.#world, ++this.dialed, dial);
@@ -289,7 +289,7 @@ export class FakeServer implements Dialer<FakeSocket> {
     this.manners.onCheck(socket);
   }
 
-  // What the world does.
+  // Acts of the world.
 
   open(place: 'idle' | 'unwanted'): FakeSocket {
     const socket = new FakeSocket(this.#world, ++this.opened, place);

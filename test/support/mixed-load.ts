@@ -35,7 +35,7 @@ const intruders: readonly { text: string; code?: string }[] = [
   { text: 'selct 1', code: '42601' },
 ];
 
-/** What a shared query sees of its session, and whether it is inside somebody's transaction. */
+/** The session as a shared query sees it, and whether a transaction is open. */
 const lookAround = `select $1::text as id, current_setting('work_mem') as memory,
   coalesce(current_setting('hg.mark', true), '') as mark, current_setting('transaction_isolation') as isolation`;
 
@@ -44,14 +44,14 @@ export class MixedLoad {
   /** The pool is never given a higher one. */
   static readonly highestLimit = 6;
 
-  /** What did not go as it must, in words. */
+  /** Violations, as sentences. */
   readonly wrong: string[] = [];
   mostSessions = 0;
   readonly #pool: Pool;
   readonly #random: SeededRandom;
   readonly #plan: LoadPlan;
   readonly #server: Pick<PipelinedPools, 'ask' | 'sessionsOf'>;
-  /** What must become of each row that anyone tried to insert. */
+  /** The required fate of each row that was to be inserted. */
   readonly #book = new Map<string, Fate>();
   #lastId = 0;
   /** Transactions ask the pool while they hold a client; one connection must be left to answer them. */
@@ -307,7 +307,7 @@ export class MixedLoad {
     return `${kind} ${++this.#lastId}`;
   }
 
-  /** What is acknowledged is kept; what is lost on the way may have been done or not. */
+  /** An acknowledged row is kept; one whose answer was lost may be there or not. */
   async #try(work: () => Promise<unknown>, ids: string[]): Promise<void> {
     for (const id of ids) this.#book.set(id, 'either');
     try {

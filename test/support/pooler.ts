@@ -12,7 +12,7 @@ import type { TestDatabase } from './postgres.js';
 /** A configuration as its file has it. */
 export type ConfigTree = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** What clients of a test's pooler need, and the pooler. */
+/** A test's pooler, with the address for its clients. */
 export interface TestPooler extends TestDatabase {
   readonly pooler: Pooler;
   /** A client of node-postgres, connected; it is ended after the test. */

@@ -15,14 +15,14 @@ declare module 'vitest' {
   }
 }
 
-/** What pg.Client, pg.Pool and Headgate's Pool take to connect to a test's database. */
+/** Options with which pg.Client, pg.Pool and Headgate's Pool connect to a test's database. */
 export interface TestDatabase {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  /** The same as a connection string. */
+  /** These options as a connection string. */
   readonly url: string;
   /** Removes the database, whoever is still connected to it, and the server if it was started for it. */
   drop(): Promise<void>;

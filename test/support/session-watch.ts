@@ -18,7 +18,7 @@ export class SessionWatch {
   looks = 0;
   /** How many each user had at the last look. */
   byUser: ReadonlyMap<string, number> = new Map();
-  /** Those of the first look that saw as many. */
+  /** Sessions of the first look that saw as many. */
   #fullest: readonly Session[] = [];
   readonly #client: pg.Client;
   readonly #database: string;

@@ -12,7 +12,7 @@ const mostGrowth = 2.2;
 const [usualGrowth, surelyTooMuch] = [1.3, 3];
 const tries = 20;
 const shortest = 128;
-/** What takes less than this, in microseconds, is too little to be compared. */
+/** Times below this, in microseconds, are too short to be compared. */
 const leastMicros = 2_000;
 
 function micros(read: Reader, text: string, times: number): number {
@@ -58,7 +58,7 @@ const beginnings = [
   ['n,,n=,r=', 'user=a password=', 'postgres://a:'],
 ].flat();
 
-/** What texts may be inside of; the last four are in no quotes. */
+/** Quotes and comments around a text; the last four are in no quotes. */
 const containers = ["'", '"', '/*', '--', '$$', '$a$', "E'", 'U&"', "U&'", '(', '[', '1', 'a'];
 
 const units = [

@@ -16,12 +16,12 @@ const never = Number.POSITIVE_INFINITY;
 /** Is told of what happens at the moment at which it happens, in the middle of the engine's decisions. */
 export interface Witness {
   dialBegun(dial: FakeDial): void;
-  /** It failed, or its time was up, and the engine knows. */
+  /** The dial failed or timed out, and the engine knows. */
   dialFailed(dial: FakeDial): void;
   discarded(socket: FakeSocket, reason: DiscardReason): void;
   taken(lease: FakeLease, caller: Caller | undefined): void;
   failed(caller: Caller, error: Error): void;
-  /** It came back, and is idle. */
+  /** Released, and idle. */
   kept?(socket: FakeSocket): void;
   /** How far the first fill or the warmup is. */
   filling?(progress: FillProgress): void;
@@ -166,7 +166,7 @@ export class VirtualWorld {
     connection_open: 0,
   };
   readonly fills: FillProgress[] = [];
-  /** What can't be true at the same time. Anything in here is a bug. */
+  /** Contradictions. Anything in here is a bug. */
   readonly contradictions: string[] = [];
   checkouts = 0;
   /** Checkouts that found nothing, as they were answered and as the pool told of them. */
@@ -213,7 +213,7 @@ export class VirtualWorld {
     return this.#ringingFor !== never;
   }
 
-  /** What is due by this time is on time: a little more than now, while an alarm rings that can't be set exactly. */
+  /** Events that are due by this time are on time: a little more than now, while an alarm rings that can't be set exactly. */
   get due(): number {
     if (this.#ringingFor === never) return this.time.time;
     return Math.max(this.time.time, this.#ringingFor) + this.alarm.granularityMs;

@@ -59,7 +59,7 @@ test.each<readonly [string, readonly Write[]]>([
   expect(isRun(bytesOf(...writes))).toBe(false);
 });
 
-test('it is not when it is cut, or a byte of its headers or names is another', () => {
+test('a run of messages is not alone when it is cut, or a byte of its headers or names is another', () => {
   for (let length = 0; length < run.length; length++) expect(isRun(run.subarray(0, length))).toBe(false);
   const described = run.length - 22;
   const values = { from: 7, to: described };

@@ -1,4 +1,4 @@
-// What is no message is refused with the typed error and 08P01, whatever is wrong with it, and nothing outside of it is read.
+// Malformed messages are refused with the typed error and 08P01, whatever is wrong with them, and nothing outside of them is read.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HeadgateError } from '../../src/kernel/errors.js';

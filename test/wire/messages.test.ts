@@ -1,4 +1,4 @@
-// What is built is what is read, for every kind of message.
+// Every kind of message is read as it was built.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as fixed from '../../src/wire/fixed-messages.js';

@@ -155,7 +155,7 @@ test('Bytes are the same as those of its serializer for CancelRequest and what i
   ]);
 });
 
-/** What it makes of one message. */
+/** One message as pg-protocol reads it. */
 function understood(message: Buffer): Record<string, unknown> {
   const found: Record<string, unknown>[] = [];
   new Parser().parse(message, (any) => found.push(any));

@@ -103,7 +103,7 @@ test('an answer is not plain when its lengths are wrong', () => {
   }
 });
 
-test('what is called plain is whole messages, in the right order', () => {
+test('a plain answer consists of whole messages, in the right order', () => {
   const piece = fc.constantFrom(
     ...[parsed, bound, described, noData, row, row, tag('SELECT 1'), tag('SET'), ready(), ready('T')],
     message(Backend.notice, 'M\x00'),
@@ -123,7 +123,7 @@ test('what is called plain is whole messages, in the right order', () => {
         expect(types?.includes('2')).toBe((parts & bindComplete) !== 0);
         expect(/[Tn]/.test(types as string)).toBe((parts & description) !== 0);
       } else if (isPlain && bends.length === 0) {
-        // It does something to the session then, or a transaction is open.
+        // Such an answer changes the session, or a transaction is open.
         expect(bytes.includes('SET\x00') || bytes.at(-1) !== 0x49).toBe(true);
       }
     }),

@@ -63,7 +63,7 @@ export function note(scanner: MessageScanner, messages: Scanned[]): void {
     throw new Error(`${found} of ${size} bytes are said to be ${isLast ? 'all' : 'not all'}.`);
 }
 
-/** What was found, whatever the pieces were. */
+/** The messages that were found, in whatever pieces they came. */
 export function bytesOf(messages: readonly Scanned[]): Buffer[] {
   return messages.map(({ pieces }) => Buffer.concat(pieces));
 }

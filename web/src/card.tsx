@@ -3,7 +3,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import { helpOf, type Judgement, type SubjectKind, type TileId } from './tile-help.ts';
 
-/** What the tiles are about: help names the metrics of that. */
+/** The kind of subject that the tiles show: help names its metrics. */
 export const SubjectContext = createContext<SubjectKind>('pooler');
 
 export interface CardProps {

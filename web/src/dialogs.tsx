@@ -85,14 +85,7 @@ export function ValueDialog({ title, label, value, least, chosen, closed }: Valu
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
         </label>
-        <div class="buttons">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
-          <button type="submit" class="primary">
-            Next
-          </button>
-        </div>
+        <FormButtons cancel={() => dialog.current?.close()} />
       </form>
     </dialog>
   );
@@ -156,15 +149,21 @@ export function SettingDialog({ chosen, closed }: SettingProps) {
             onInput={({ currentTarget }) => setValue(currentTarget.value)}
           />
         </label>
-        <div class="buttons">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
-          <button type="submit" class="primary">
-            Next
-          </button>
-        </div>
+        <FormButtons cancel={() => dialog.current?.close()} />
       </form>
     </dialog>
+  );
+}
+
+function FormButtons({ cancel }: { readonly cancel: () => void }) {
+  return (
+    <div class="buttons">
+      <button type="button" onClick={cancel}>
+        Cancel
+      </button>
+      <button type="submit" class="primary">
+        Next
+      </button>
+    </div>
   );
 }

@@ -1,4 +1,4 @@
-/** What statements cost: those that take most of the time, and the slowest. */
+/** The cost of statements: those that take most of the time, and the slowest. */
 import { useState } from 'preact/hooks';
 import type { StatementRecord } from '../../src/dashboard/observation.ts';
 import { Card, Empty, Table, Toggle } from './card.tsx';

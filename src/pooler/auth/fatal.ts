@@ -20,7 +20,7 @@ const failures: Readonly<Record<string, string>> = {
   'scram-sha-256': 'SASL authentication failed',
 };
 
-/** The same error for a wrong password and for a missing user. `method`: what the client was asked for. */
+/** One error for a wrong password and for a missing user. `method`: what the client was asked for. */
 export function wrongPassword(user: string, method: string): OwnError {
   const message = `password authentication failed for user "${shown(user)}"`;
   const asPgBouncer = failures[method] ?? 'password authentication failed';

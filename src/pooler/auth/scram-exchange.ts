@@ -8,7 +8,7 @@ import { storedKeyOf } from './scram-keys.js';
 import { scramMechanism, scramPlusMechanism } from './scram-messages.js';
 import { ScramServer, type ScramVerifier } from './scram-server.js';
 
-/** The same number as in PostgreSQL; in base64 they are 24 characters. */
+/** As many as in PostgreSQL; 24 characters in base64. */
 const nonceBytes = 18;
 
 export class ScramExchange implements Exchange {

@@ -18,7 +18,7 @@ export interface IniFile {
 
 const longestFile = 1_048_576;
 const mostFiles = 100;
-/** The same limit as in PgBouncer. */
+/** PgBouncer's own limit. */
 const deepestInclude = 10;
 
 /** Reads the file and its includes, and adds problems. Relative paths begin at `folder`. */

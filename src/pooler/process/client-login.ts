@@ -39,8 +39,7 @@ import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
 import type { LoggedClient } from '../servers/connection-log.js';
-import { openReplication } from '../servers/open-replication.js';
-import type { ReplicationBackend } from '../servers/replication-backend.js';
+import { openReplication, type ReplicationServer } from '../servers/open-replication.js';
 import { serveCancelRequest } from './cancel-by-key.js';
 import { takePlace } from './client-places.js';
 import { ConsoleLogin, type ToolsFor } from './console-login.js';
@@ -222,7 +221,7 @@ export class ClientLogins {
     const user = database.user ?? applicant.user;
     const leaveGate = await this.#pooler.gates.clients.enter(database, user, applicant.scope);
     const entry = pools.get(database, user);
-    let server: ReplicationBackend | undefined;
+    let server: ReplicationServer | undefined;
     try {
       noteCredentials(entry, database, login);
       if (applicant.replication !== undefined)
@@ -232,7 +231,7 @@ export class ClientLogins {
       this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, pending, entry, startup, leave, server);
     } catch (error) {
-      server?.close();
+      server?.stream.close();
       pools.refused(entry, error);
       if (error instanceof Refusal || applicant.scope.isOver) throw error;
       this.#expectStillWelcome(entry, applicant);
@@ -262,7 +261,7 @@ export class ClientLogins {
     { settings, scope, transport }: Applicant,
     { pool, known }: PoolEntry,
     pending: PendingClient,
-    server: ReplicationBackend | undefined,
+    server: ReplicationServer | undefined,
   ): Promise<StartupSettings> {
     // A server connection of its own has begun with them.
     if (server !== undefined) return ownStartup(pool, server);
@@ -308,7 +307,7 @@ export class ClientLogins {
     { word }: Replication,
     { pool }: PoolEntry,
     pending: PendingClient,
-  ): Promise<ReplicationBackend> {
+  ): Promise<ReplicationServer> {
     const isPatient = this.#pooler.isPgBouncer;
     const { outage } = pool;
     if (outage !== undefined && !isPatient) throw outage;
@@ -328,7 +327,7 @@ export class ClientLogins {
     { pool }: PoolEntry,
     startup: StartupSettings,
     leave: () => void,
-    server: ReplicationBackend | undefined,
+    server: ReplicationServer | undefined,
   ): Admission {
     const pooler = this.#pooler;
     const client = { id, user, database, transport, connectedAt };
@@ -376,7 +375,7 @@ export class ClientLogins {
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     const { maxPreparedStatements } = pooler.config.pooling;
-    const told = server?.parameters ?? startup.told;
+    const told = server?.backend.parameters ?? startup.told;
     const parameters = pooler.isPgBouncer
       ? new Map([...told, ...poolerParameters(pool.limits.poolMode, maxPreparedStatements)])
       : told;
@@ -397,8 +396,8 @@ export class ClientLogins {
 }
 
 /** Settings of a session whose server connection has begun with them. */
-function ownStartup({ settings }: BackendPool, { parameters }: ReplicationBackend): StartupSettings {
-  return { settings: settings.none, told: parameters, kept: new Map(), areUnchecked: false };
+function ownStartup({ settings }: BackendPool, { backend }: ReplicationServer): StartupSettings {
+  return { settings: settings.none, told: backend.parameters, kept: new Map(), areUnchecked: false };
 }
 
 /** A client's credentials are valid for the server only for the same user. */

@@ -10,7 +10,13 @@ import type {
   SubjectState,
   WorkerRecord,
 } from '../../dashboard/observation.js';
-import type { Action, ActionName, ListAnswer, ListRequest, Source } from '../../dashboard/source.js';
+import {
+  type Action,
+  actionNames,
+  type ListAnswer,
+  type ListRequest,
+  type Source,
+} from '../../dashboard/source.js';
 import type { FleetStats } from '../budgets/fleet.js';
 import type { BudgetStats } from '../budgets/server-budgets.js';
 import { weights } from '../config/fair-share-kinds.js';
@@ -45,18 +51,6 @@ export interface PoolerSourceParts {
   readonly controls: PoolerControls;
 }
 
-const actions: readonly ActionName[] = [
-  'pause',
-  'resume',
-  'reconnect',
-  'kill',
-  'kill_client',
-  'disable',
-  'enable',
-  'drain',
-  'set',
-  'set_weight',
-];
 /** Limit of budgets shown. There may be thousands of databases and users; the fullest are shown. */
 const mostBudgets = 8;
 const mostRebalances = 40;
@@ -64,7 +58,7 @@ const mostRebalances = 40;
 export class PoolerSource implements Source {
   readonly kind = 'pooler';
   readonly name: string;
-  readonly actions = actions;
+  readonly actions = actionNames;
   readonly #parts: PoolerSourceParts;
   readonly #startedAt = Date.now();
 

@@ -24,7 +24,6 @@ import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import type { PoolQueries } from './query-stats.js';
 import { RepeatedStatements } from './repeated-statement.js';
-import { ReplicationBackend } from './replication-backend.js';
 import { StatementTimes } from './statement-times.js';
 import { UsualParameters } from './usual-parameters.js';
 
@@ -148,16 +147,16 @@ export class BackendPool {
     cleaner.begin();
   }
 
-  /** Opens one for replication in the place of a connection that is gone, and still counts for whoever has it. */
+  /** Opens a connection for replication in the place of one that is closed, whose place in the pool is still taken. */
   async openReplication(
     place: Backend,
     parameters: ReadonlyMap<string, string>,
     signal: AbortSignal,
-  ): Promise<ReplicationBackend> {
+  ): Promise<Backend> {
     const opening = new Opening(signal, parameters);
     opening.watcher = this.openingWatcher;
-    const backend = (await this.#plan.open(opening)) as ReplicationBackend;
-    backend.claim(parameters);
+    const backend = await this.#plan.open(opening);
+    backend.replication?.claim(parameters);
     backend.pooled = place.pooled;
     backend.home = place.home;
     place.substitute = backend;
@@ -359,7 +358,7 @@ export class BackendPool {
     backend.home = engine;
     backend.onFlood = () => this.tally.limitReached('max_server_parameters_size');
     // Parameters of a replicating client are not the pool's.
-    if (!(backend instanceof ReplicationBackend)) {
+    if (backend.replication === undefined) {
       backend.onReport = (name, value) =>
         this.#parameters.note([[name, value]], this.#plan.mostParameterBytes);
       this.#parameters.note(backend.parameters, this.#plan.mostParameterBytes);

@@ -3,7 +3,6 @@ import type { ConnectionPool } from '../../core/connection-pool.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import type { DialOptions } from '../../net/connect-transport.js';
 import type { Transport, TransportListener } from '../../net/transport.js';
-import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Backend as From, TransactionStatus } from '../../wire/message-types.js';
@@ -11,13 +10,13 @@ import { endOfReady } from '../../wire/plain-answer.js';
 import { backendRules } from '../../wire/scan-rules.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import type { Settings } from '../settings/settings.js';
-import type { BackendUser } from './backend-user.js';
-import { Caretaker } from './backend-user.js';
+import { type BackendUser, Caretaker } from './backend-user.js';
 import type { CopyIn } from './copy-in.js';
 import { type HeavyWork, heavyWork, lookAtPortion, portionIsOver } from './heavy-work.js';
 import type { Outgoing } from './outgoing.js';
 import { OwnRequests } from './own-requests.js';
 import { OwnRow } from './own-row.js';
+import { ReplicationStream } from './replication-stream.js';
 import { Asked, firstMadeUp, type ReplyQueue, type Subject } from './reply-queue.js';
 import { ReplyRouter, type RouterOwner } from './reply-router.js';
 import type { ReportedSettings } from './reported-settings.js';
@@ -90,7 +89,9 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
   readonly followers: Follower[] = [];
   /** Number of the statement that runs, among those that share the connection. */
   statementNumber = 0;
-  /** The connection for replication that has its place in the engine. */
+  /** Carries the bytes of a connection for replication; undefined for an ordinary one. */
+  replication: ReplicationStream | undefined;
+  /** The connection for replication that has this one's place in the engine. */
   substitute: Backend | undefined;
   /** Closed to make room for one for replication, which was logged then. */
   isEvicted = false;
@@ -168,12 +169,13 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
 
   /** The user is a client, and not a caretaker that checks, cleans or closes the connection. */
   get hasClient(): boolean {
+    if (this.replication !== undefined) return this.replication.client !== undefined;
     return this.user !== undefined && !(this.user instanceof Caretaker);
   }
 
   /** Unusable: the server has sent FATAL, hung up or broken the protocol. The socket may still be open. */
   get isLost(): boolean {
-    return this.#isLost;
+    return this.#isLost && this.replication?.isUsable !== true;
   }
 
   /** The socket is closed. */
@@ -208,6 +210,14 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
       this.#rest === undefined &&
       this.#scanner.isBetweenMessages
     );
+  }
+
+  /** Leaves the socket to a replication stream. No client can use the connection but the one with these startup parameters. */
+  beginReplication(startup: ReadonlyMap<string, string>): void {
+    this.#isLost = true;
+    // Never at rest: no other client may have it, and a cancel request always has something to hit.
+    this.replies.push(Asked.query);
+    this.replication = new ReplicationStream(this.transport, startup, (error) => this.closed(error));
   }
 
   // ---- to the server ----------------------------------------------------------------------------------------------
@@ -314,8 +324,10 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
       toClient.add(source, from, end);
     else if (!this.#scan(source, from, end)) return;
     if (!toClient.isEmpty) this.#passOn();
-    if (this.#router.lastFatal !== undefined) {
-      this.#sawFatal(this.#router.lastFatal);
+    const fatal = this.#router.lastFatal;
+    if (fatal !== undefined) {
+      // A server closes the connection after a FATAL. The connection is unusable at once, without waiting for that.
+      if (this.#scanner.isLast) this.#lose(new Error(fatal.message));
       return;
     }
     if (!this.toServer.isEmpty) this.flush();
@@ -354,7 +366,8 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
         if (scanner.isFirst) {
           this.#passes = false;
           this.#passes =
-            this.#router.sort(scanner) && (this.#router.lastFatal === undefined || this.#concernsUser());
+            this.#router.sort(scanner) &&
+            (this.#router.lastFatal === undefined || this.user?.needsBackend(this) === true);
         }
         if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
         else if (scanner.type === From.dataRow) this.#collect(scanner);
@@ -364,7 +377,8 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
           break;
         }
         if (this.followers.length > 0 && scanner.isLast && replies.size === 0) this.#answerEnded();
-        if (!scanner.isLast || !isAnswer(scanner.type) || ++answers % answersPerLook !== 0) continue;
+        const isData = scanner.type === From.dataRow || scanner.type === From.copyData;
+        if (!scanner.isLast || isData || ++answers % answersPerLook !== 0) continue;
         endsAt = lookAtPortion(endsAt);
         const isEnough = answers >= mostAnswersAtOnce || endsAt === portionIsOver;
         if (isEnough && scanner.unread > 0) {
@@ -427,16 +441,6 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
     if (headSubject instanceof OwnRow) headSubject.add(source, start, end, isLast);
   }
 
-  /** True if the user loses something with the connection. */
-  #concernsUser(): boolean {
-    return this.user?.needsBackend(this) === true;
-  }
-
-  /** A server closes the connection after a FATAL. The connection is unusable at once, without waiting for that. */
-  #sawFatal({ message }: ErrorFields): void {
-    if (this.#scanner.isLast) this.#lose(new Error(message));
-  }
-
   /** Takes the connection from its user or out of the pool, once, as soon as it is unusable. */
   #lose(reason: Error): void {
     if (this.#isLost) return;
@@ -493,8 +497,4 @@ export class Backend implements TransportListener, RouterOwner, HeavyWork {
     this.user = undefined;
     user?.backendLost(reason, undefined, false);
   }
-}
-
-function isAnswer(type: number): boolean {
-  return type !== From.dataRow && type !== From.copyData;
 }

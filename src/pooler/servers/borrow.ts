@@ -6,7 +6,6 @@ import { textOf, transition } from '../settings/settings.js';
 import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import { PlaceWaiter } from './place-waiter.js';
-import { ReplicationBackend } from './replication-backend.js';
 import { askServer } from './server-question.js';
 
 export interface BorrowOptions {
@@ -101,8 +100,7 @@ class Borrower extends PlaceWaiter {
   }
 
   override granted(pooled: PooledConnection<Backend>): void {
-    const { connection } = pooled;
-    if (connection instanceof ReplicationBackend) connection.claim(this.replication);
+    pooled.connection.replication?.claim(this.replication);
     process.nextTick(this.#answer, pooled);
   }
 

@@ -1,4 +1,4 @@
-/** What a failed attempt to open a server connection means: its cause in one word, its code, and what to do about it. */
+/** The meaning of a failed attempt to open a server connection: its cause in one word, its code, and what to do about it. */
 import type { DialFailureCause } from '../../core/breaker.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ServerAuthenticationError } from '../auth/errors.js';

@@ -14,7 +14,6 @@ import type { Settings } from '../settings/settings.js';
 import { Backend } from './backend.js';
 import { logIn } from './backend-login.js';
 import type { Opening } from './opening.js';
-import { ReplicationBackend } from './replication-backend.js';
 import type { ServerAddress, ServerHosts } from './server-hosts.js';
 import { askServer } from './server-question.js';
 import { ServerStatements } from './server-statements.js';
@@ -139,9 +138,10 @@ async function enter(
   opening.loggedIn(loggedIn.key);
   const statements = new ServerStatements(plan.mostStatements, plan.mostStatementBytes);
   const parts = { id, transport, dial, statements, settings, ...loggedIn };
+  const backend = new Backend(parts);
   // Replication has no queries that could be asked first.
   if (replication !== undefined) {
-    const backend = new ReplicationBackend(parts, replication);
+    backend.beginReplication(replication);
     transport.resumeReading();
     try {
       checkReportedTarget(backend, plan.target);
@@ -151,7 +151,6 @@ async function enter(
     }
     return backend;
   }
-  const backend = new Backend(parts);
   transport.resumeReading();
   await prepare(backend, plan, signal);
   return backend;

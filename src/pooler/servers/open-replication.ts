@@ -8,20 +8,32 @@ import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import { Caretaker } from './backend-user.js';
 import { type BorrowOptions, borrow } from './borrow.js';
-import { ReplicationBackend } from './replication-backend.js';
+import type { ReplicationStream } from './replication-stream.js';
+
+/** A server connection for replication, and what carries its bytes. */
+export interface ReplicationServer {
+  readonly backend: Backend;
+  readonly stream: ReplicationStream;
+}
 
 /** `parameters`: what the client's startup packet says, `replication` included. */
 export function openReplication(
   pool: BackendPool,
   options: BorrowOptions,
   parameters: ReadonlyMap<string, string>,
-): Promise<ReplicationBackend> {
+): Promise<ReplicationServer> {
   const { signal } = options;
   return new Promise((resolve, reject) => {
+    const hand = async (backend: Backend): Promise<void> => {
+      const stream = backend.replication as ReplicationStream;
+      resolve({ backend, stream });
+      // The place is free again when the server connection is closed, and not before.
+      await stream.gone;
+    };
     borrow(pool, { ...options, replication: parameters }, async (place) => {
-      if (place instanceof ReplicationBackend) {
-        resolve(place);
-        await place.gone;
+      // Dialed for this client.
+      if (place.replication !== undefined) {
+        await hand(place);
         return;
       }
       pool.openingWatcher?.evicted(place);
@@ -29,10 +41,7 @@ export function openReplication(
       place.isEvicted = true;
       await vacate(place);
       signal.throwIfAborted();
-      const server = await pool.openReplication(place, parameters, signal);
-      resolve(server);
-      // The place is free again when the server connection is gone, and not before.
-      await server.gone;
+      await hand(await pool.openReplication(place, parameters, signal));
     }).catch(reject);
   });
 }

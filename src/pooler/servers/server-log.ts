@@ -5,7 +5,6 @@ import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import type { LoggedServer, ServerLog } from './connection-log.js';
 import { endsOfDial, type Opening } from './opening.js';
-import { ReplicationBackend } from './replication-backend.js';
 
 /** Logs until the returned function is called. */
 export function logServers(pool: BackendPool, servers: ServerLog, log: PoolerLog): () => void {
@@ -28,7 +27,7 @@ export function logServers(pool: BackendPool, servers: ServerLog, log: PoolerLog
     'headgate:pool:opened': ({ dialMs }) => servers.opened(dialMs),
     'headgate:pool:discarded': ({ connection, reason }) => {
       const backend = connection as Backend;
-      const replication = backend instanceof ReplicationBackend ? backend : backend.substitute;
+      const replication = backend.replication === undefined ? backend.substitute : backend;
       if (replication !== undefined) servers.closed(backendShown(replication), 'replication_ended');
       else if (!backend.isEvicted) servers.closed(backendShown(backend), reason);
     },

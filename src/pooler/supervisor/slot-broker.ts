@@ -117,7 +117,7 @@ export class SlotBroker {
     send: (message: FromSupervisor) => void,
   ): WorkerPoolProxy {
     this.#forgetOld();
-    // The same user and database on another server make another pool.
+    // A user and database on another server make another pool.
     const key = JSON.stringify([database, user, server]);
     const shared =
       this.#pools.get(key) ?? new SharedPool(this.budgets.addPoolSize(`pool ${user}@${database}`));

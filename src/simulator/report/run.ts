@@ -6,8 +6,8 @@ import type { SeedReport } from './seed-bands.js';
 export interface SimulationRun {
   readonly scenario: Scenario;
   readonly result: SimulationResult;
-  /** The same without the cold start, where that is left out of a comparison. */
+  /** The result without the cold start, where that is left out of a comparison. */
   readonly settled?: { readonly fromMs: number; readonly result: SimulationResult } | undefined;
-  /** What all runs say together, where it is the worst of many. */
+  /** Summary of all runs, where `result` is the worst of many. */
   readonly seeds?: SeedReport | undefined;
 }

@@ -1,4 +1,4 @@
-/** What the runs of many seeds have in common and where they differ: the least, the median and the most of what a verdict is about. */
+/** The spread over runs with many seeds: the least, the median and the most of what a verdict is about. */
 import { count, jainText, time } from '../format.js';
 import type { SimulationResult } from '../result.js';
 

@@ -81,7 +81,7 @@ test('Fair shares of a fleet add up to the limit, or to all that is needed', () 
   );
 });
 
-test('Fair shares of a fleet leave callers what they would have if nobody wanted ready connections', () => {
+test('Fair shares of a fleet give callers as much as without the demand for ready connections', () => {
   fc.assert(
     fc.property(someNeeds, limits, (all, limit) => {
       const shares = sharesOf(all, limit);

@@ -148,7 +148,7 @@ export class Instance {
       void timeline.plan(timeline.now + delayMs, () => this.deliver(run));
     const table = new RemoteTable(fleet.table, {
       now: () => timeline.now,
-      // What is on its way arrives, whether or not its sender still is; answers reach only those that are.
+      // Messages on their way arrive, whether or not their sender still lives; answers reach only live processes.
       later: (delayMs, run) => void timeline.plan(timeline.now + delayMs, run),
       halfWayMs: () => (latencyMs / 2) * (0.5 + random.next()),
       isCutOff: () => this.isCutOff || fleet.isTableDown,

@@ -19,7 +19,7 @@ export class ModelPool implements LeaseHolder {
   readonly name: string;
   readonly #leases: Leases;
   readonly #world: PoolWorld;
-  /** What its callers need, and what it wants ready besides. */
+  /** Demand of its callers, and connections wanted ready besides. */
   wants = 0;
   readyDemand = 0;
   claimants: number | undefined = undefined;

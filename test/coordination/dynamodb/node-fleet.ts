@@ -154,7 +154,7 @@ export class Holder {
   #makeOne(): boolean {
     const grant = this.lease.grant();
     if (grant === undefined) return false;
-    // Whoever may make ids has its node id in the table, too: nobody else could have it yet.
+    // A holder that may make ids has its node id in the table, too: no other could have it yet.
     const { instance, owner, expiresMs } = nodeOf(this.fleet.table.get(keys + grant.nodeId));
     if (!this.wasFrozen && (instance !== this.name || owner === ''))
       this.fleet.problem(`${this.name} has node id ${grant.nodeId}, which belongs to '${owner}'`);

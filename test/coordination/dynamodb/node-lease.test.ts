@@ -71,7 +71,7 @@ test('node ids in a table are leased from when the call was sent, however long t
   expect(fleet.problems).toEqual([]);
 });
 
-test('node ids in a table are had again by a holder whom nobody has replaced meanwhile', () => {
+test('node ids in a table return to their holder if no other holder has taken its place', () => {
   const fleet = new NodeFleet({ seed: 4 });
   const one = fleet.start();
   fleet.run(1_000);

@@ -54,7 +54,7 @@ test('leases in a table are not kept when more than nine tenths are in use, so t
   b.want(35);
   fleet.run(10_000);
   expect(b.pool.size).toBe(35);
-  // What it uses, and a block at most.
+  // Leases in use, and a block at most.
   expect(a.leases.stats().owned).toBeLessThanOrEqual(5 + 20);
   expect(fleet.problems).toEqual([]);
 });
@@ -133,7 +133,7 @@ test('leases in a table go round when there are more instances than slots: each 
   expect(fleet.problems).toEqual([]);
 });
 
-test('leases in a table stay where they are when nobody is without any, or nobody who is wants one', () => {
+test('leases in a table stay with their holders when no holder without a lease wants one', () => {
   const fleet = new Fleet({ seed: 11, limit: 10 });
   const instances = Array.from({ length: 10 }, () => fleet.start());
   for (const instance of instances) instance.want(3);
@@ -289,7 +289,7 @@ test('leases in a table that were taken away while the instance stood still are 
   expect(fleet.active).toBe(fleet.slots);
 });
 
-test('leases in a table put a counter right that somebody has changed by hand', () => {
+test('leases in a table correct a counter that was changed by hand', () => {
   const fleet = new Fleet({ seed: 7, limit: 50 });
   const a = fleet.start();
   a.want(20);

@@ -1,4 +1,4 @@
-// What instances are thought to want is what they want: shares are made of that.
+// The demand that instances know of each other is the real demand, from which shares are made.
 import { expect, test } from 'vitest';
 import { Fleet } from './fleet.js';
 

@@ -71,7 +71,7 @@ function perform(town: Town, what: Act): void {
   else town.budget.rebalance();
 }
 
-test('whatever users do with a budget it holds, nobody waits for what is free, and nothing is left of those who left', () => {
+test('a budget holds whatever its users do: no user waits while a lease is free, and users that left hold nothing', () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -105,7 +105,7 @@ const many = fc.record({
   seed: fc.nat(),
 });
 
-test('more users than connections nobody waits for longer than one round of turns, whatever others keep for themselves', () => {
+test('with more users than connections, no user waits longer than one round of slot turns, whatever others keep', () => {
   fc.assert(
     fc.property(many, ({ capacity, users, clients, databases, pinned: wish, seed }) => {
       const town = new Town({ capacity, seed });
@@ -131,7 +131,7 @@ test('more users than connections nobody waits for longer than one round of turn
   );
 });
 
-test('a capacity that is lowered to nothing, keeps nobody waiting who has left', () => {
+test('a capacity that is lowered to nothing keeps no user in the queue that has left', () => {
   const town = new Town({ capacity: 1 });
   const laws = new Laws(town);
   town.arrive('first', { clients: 1, queryMs: 1 });
@@ -172,7 +172,7 @@ function total(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-test('what moves nothing, when all are content', () => {
+test('no lease moves between users when all have what they asked for', () => {
   fc.assert(
     fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), fc.nat(), (loads, seed) => {
       const town = new Town({ capacity: 100, seed });
@@ -184,7 +184,7 @@ test('what moves nothing, when all are content', () => {
   );
 });
 
-test('what moves nothing, when nobody asks for anything', () => {
+test('no lease moves between users when no user asks for one', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 10 }),
@@ -209,7 +209,7 @@ test('what moves nothing, when nobody asks for anything', () => {
   );
 });
 
-test('what moves nothing, when everyone has its share', () => {
+test('no lease moves between users when all have their share', () => {
   const town = new Town({ capacity: 20 });
   for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, { clients: 20, queryMs: 10 });
   town.run(2_000);
@@ -219,7 +219,7 @@ test('what moves nothing, when everyone has its share', () => {
   expect(town.opened).toBe(opened);
 });
 
-test('what moves nothing that was asked back and is not needed any more, when it comes', () => {
+test('a recalled lease that is needed no more stays unmoved when it comes back', () => {
   const town = new Town({ capacity: 3 });
   const keeper = town.arrive('keeper', { clients: 2, queryMs: 1, pinned: 2 });
   town.run(100);
@@ -234,7 +234,7 @@ test('what moves nothing that was asked back and is not needed any more, when it
   expect([keeper.connections, keeper.pool.idle]).toEqual([2, 2]);
 });
 
-test('what moves no more at once than is wanted by those who wait', () => {
+test('no more leases are recalled at once than waiting users want', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 10 }),

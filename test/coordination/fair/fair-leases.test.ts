@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import { Town } from './town.js';
 
-test('a budget that is shared fairly gives all of it to whoever is alone', () => {
+test('a budget that is shared fairly gives everything to a user that is alone', () => {
   const town = new Town({ capacity: 20 });
   const house = town.arrive('a', { clients: 50, queryMs: 10 });
   town.run(1_000);
@@ -10,7 +10,7 @@ test('a budget that is shared fairly gives all of it to whoever is alone', () =>
   expect(town.mostConnections).toBe(20);
 });
 
-test('a budget that is shared fairly is seldom looked at while nobody who waits has a claim to more', () => {
+test('a budget that is shared fairly is seldom recalculated while no waiting user is below its share', () => {
   const town = new Town({ capacity: 20 });
   town.arrive('a', { clients: 40, queryMs: 10 });
   town.arrive('b', { clients: 40, queryMs: 10 });
@@ -51,7 +51,7 @@ test('a budget that is shared fairly a quiet user keeps what it needs beside a n
   expect(town.mostConnections).toBe(20);
 });
 
-test('a budget that is shared fairly what nobody uses any more goes to who needs it', () => {
+test('a budget that is shared fairly moves unused leases to the users that need them', () => {
   const town = new Town({ capacity: 20 });
   const first = town.arrive('first', { clients: 10, queryMs: 10 });
   const second = town.arrive('second', { clients: 50, queryMs: 10 });
@@ -76,7 +76,7 @@ test.each([
   expect(town.answers * load.queryMs).toBeGreaterThan(0.9 * 20 * 10_000);
 });
 
-test('a budget that is shared fairly whoever comes when all connections are taken waits for short turns of others, until it has had one itself', () => {
+test('a budget that is shared fairly shortens the slot turns of others for a user that comes when all connections are taken, until it has had a turn', () => {
   const { shortestTurn, turn } = usualPolicy;
   const town = new Town({ capacity: 20 });
   for (let n = 0; n < 50; n++) town.arrive(`user ${n}`, { clients: 4, queryMs: 10 });
@@ -90,7 +90,7 @@ test('a budget that is shared fairly whoever comes when all connections are take
   expect(town.opened - opened).toBeLessThan(1.05 * 20 * (10_000 / turn));
   const late = town.arrive('late', { clients: 4, queryMs: 10 });
   town.run(3_000);
-  // Those who have waited for longer come first.
+  // Users that have waited longer come first.
   expect(late.firstAnswerAt - late.arrivedAt).toBeLessThan(2 * turn);
 });
 
@@ -130,7 +130,7 @@ test('a budget that is shared fairly no connection is closed for a pool whose ca
   expect(town.budget.recalls).toBe(recalls);
 });
 
-test('a connection that is idle for long is closed for a pool that keeps some ready, though nobody waits there', () => {
+test('a connection that is idle for long is closed for a pool that keeps connections ready, though no caller waits there', () => {
   const town = new Town({ capacity: 4 });
   const resting = town.arrive('resting', { clients: 4, queryMs: 100, pauseMs: 3_600_000 });
   town.run(10_000);

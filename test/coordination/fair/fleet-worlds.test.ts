@@ -126,7 +126,7 @@ test(
   120_000 * times,
 );
 test(
-  'in any fleet nobody waits for longer than the turns of poolers and users take',
+  'in any fleet no user waits longer than the slot turns of poolers and users take',
   () => nobodyStarves(15 * times),
   120_000 * times,
 );
@@ -142,7 +142,7 @@ test('the laws of fleets notice a pooler that gives nothing back to others', () 
   expect(findingOf(() => nobodyStarves(10))).toMatch(/has waited for/u);
 });
 
-test('the laws of fleets notice connections of a fleet that are asked back for nobody', () => {
+test('the laws of fleets notice connections of a fleet that are recalled without a waiting user', () => {
   const { takePeak } = FairMember.prototype;
   vi.spyOn(FairMember.prototype, 'takePeak').mockImplementation(function (this: FairMember) {
     this.recallOne(0, undefined);

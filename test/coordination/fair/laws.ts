@@ -1,4 +1,4 @@
-// What must hold in a town whatever happens in it, looked at after every event.
+// The laws that hold in a town whatever happens in it, checked after every event.
 import { expect } from 'vitest';
 import type { Budget, FairUser } from '../../../src/coordination/fair/fair-seats.js';
 import { Rank } from '../../../src/coordination/fair/rank.js';
@@ -51,7 +51,7 @@ export class Laws {
     this.#judgeLeftovers(line.now);
   }
 
-  /** Whoever waits lacks something, unless it is kept for someone whose due it is, or its server is probed by another. */
+  /** A waiting pool lacks a lease of some budget, unless that is kept for a user below its share, or another pool probes the server. */
   #judgeIdleness(held: ReadonlyMap<unknown, number>, now: number): void {
     if (!Number.isNaN(this.#idleSince) && now > this.#idleSince)
       expect.fail(`someone waits for what is free since ${this.#idleSince}`);
@@ -63,10 +63,10 @@ export class Laws {
     this.#idleSince = isIdle ? now : Number.NaN;
   }
 
-  /** What users have left behind is given to those who wait for it. */
+  /** Leases that users have left are given to waiting pools. */
   #judgeLeftovers(now: number): void {
     const { houses, hasBeenSilent } = this.#town;
-    // Who waits for a server that says nothing has no use for it.
+    // A pool that waits for a silent server has no use for a lease.
     if (hasBeenSilent) return;
     const waiting = houses.filter(
       ({ member }) => member.isWaiting && member.need > member.held && member.rank <= Rank.nothing,

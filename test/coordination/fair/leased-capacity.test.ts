@@ -163,7 +163,7 @@ test('whatever machines and their source do they never hold more than it has, th
             expect.fail(`${far.held} of ${limit}, ${far.strays} strays`);
           if (all.leased !== far.held)
             expect.fail(`${all.leased} are leased, the source knows of ${far.held}`);
-          // What was lost is gone when its connections are.
+          // A lost lease is gone when its connections are closed.
           if (!hasLost && all.connections > limit) expect.fail(`${all.connections} connections of ${limit}`);
         };
         for (const { act: what, thenMs } of acts) {

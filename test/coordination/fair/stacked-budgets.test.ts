@@ -21,7 +21,7 @@ describe('limits on top of each other', () => {
     ['less for the database than for all', { capacity: 30, ofDatabase: 20 }],
     ['less for all than for the database', { capacity: 20, ofDatabase: 30 }],
     ['a limit for each user, too', { capacity: 20, ofDatabase: 20, ofUser: 3 }],
-  ])('%s: everybody is served as with one', (_, limits) => {
+  ])('%s: all users are served as with one budget', (_, limits) => {
     const town = new Town(limits);
     const laws = new Laws(town);
     for (let n = 0; n < 40; n++) town.arrive(`user ${n}`, load);

@@ -45,7 +45,7 @@ interface Socket {
   readonly user: string;
 }
 
-/** What one user does: so many clients, each with one query after the other. */
+/** The work of one user: so many clients, each with one query after the other. */
 export interface Load {
   readonly clients: number;
   readonly queryMs: number;
@@ -64,7 +64,7 @@ export class Town {
   readonly budget: FairBudget;
   /** All of them, by their names. */
   readonly budgets = new Map<string, FairBudget>();
-  /** Those that are there, and those that have left. */
+  /** Pools, with those that have left. */
   readonly houses: House[] = [];
   readonly random: SeededRandom;
   readonly dialMs: number;
@@ -152,7 +152,7 @@ export class Town {
         this.budgets.get(name)?.change({ capacity, termsOf: this.#termsOf });
   }
 
-  /** What was above its capacity when a connection was opened. */
+  /** Budgets that were above their capacity when a connection was opened. */
   openedAbove: string | undefined;
 
   noteOpened({ seats }: FairMember): void {
@@ -270,7 +270,7 @@ export class House {
     this.pool.start();
   }
 
-  /** It has asked for a lease, and has not been given one. */
+  /** The pool has asked for a lease, and has not got one. */
   get isAsking(): boolean {
     return this.member.isWaiting;
   }
@@ -294,7 +294,7 @@ export class House {
     this.pool.drain(this.now + 10_000, () => {});
   }
 
-  /** What clients kept for themselves is given back. */
+  /** Gives back the connections that clients kept. */
   unpin(): void {
     this.#pinsLeft = 0;
     for (const giveBack of this.#pinned.splice(0)) giveBack();

@@ -148,7 +148,7 @@ const times = Number(process.env['HEADGATE_WORLDS'] ?? 1);
 
 test('in any world the laws hold, whatever users do', () => anything(1_000 * times), 120_000 * times);
 test(
-  'in any world nobody waits for longer than its turns take',
+  'in any world no user waits longer than the slot turns take',
   () => nobodyStarves(120 * times),
   120_000 * times,
 );
@@ -175,7 +175,7 @@ test('the laws notice users whose leaving is not noticed', () => {
   expect(findingOf(() => anything(400))).toMatch(/has left, and what it had is idle/u);
 });
 
-test('the laws notice someone who never has its turn', () => {
+test('the laws notice a user that never gets a slot turn', () => {
   const forEver = { turn: 1_000_000, shortestTurn: 1_000_000 };
   expect(findingOf(() => nobodyStarves(100, forEver))).toMatch(/has waited for/u);
 });
@@ -185,7 +185,7 @@ test('the laws notice a promise that is forgotten', () => {
   expect(findingOf(() => promisesHold(200))).toMatch(/that were promised/u);
 });
 
-test('the laws notice connections that are asked back for nobody', () => {
+test('the laws notice connections that are recalled without a waiting user', () => {
   const takePeak = FairMember.prototype.takePeak;
   vi.spyOn(FairMember.prototype, 'takePeak').mockImplementation(function (this: FairMember) {
     this.recallOne(0, undefined);

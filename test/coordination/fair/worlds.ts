@@ -25,7 +25,7 @@ export const limits = fc.integer({ min: 1, max: 24 }).chain((capacity) =>
   }),
 );
 
-/** What is left out has no limit. */
+/** A field that is left out means no limit. */
 export function townWith(
   options: Record<string, number | undefined>,
   policy: Partial<FairPolicy> = {},

@@ -1,4 +1,4 @@
-// What the laws are judged by: what was asked of the pool, and what the server and the callers saw of it.
+// Evidence for the laws: calls to the pool, and what the server and the callers saw of it.
 import type { PoolStats } from '../../../src/core/pool-stats.js';
 import type { FakeSocket } from '../../support/fake-server.js';
 import type { VirtualWorld } from '../../support/virtual-world.js';
@@ -7,7 +7,7 @@ import type { WatchedLimiter } from './watched-limiter.js';
 
 const never = Number.POSITIVE_INFINITY;
 
-/** What the test asked of the pool, as far as the laws depend on it. */
+/** Calls of the test to the pool, as far as the laws depend on them. */
 export class Intentions {
   #limit: number;
   highestLimit: number;
@@ -35,7 +35,7 @@ export class Intentions {
 
 export class Evidence {
   world!: VirtualWorld;
-  /** What the pool says of itself, as of the present check. */
+  /** The pool's own figures, as of the present check. */
   stats!: PoolStats;
   readonly intentions: Intentions;
   readonly limiter: WatchedLimiter | undefined;
@@ -153,7 +153,7 @@ export class Evidence {
     return now < this.lendUntil(socket) && now - pooled.aliveAt <= policy.checkAfterIdle;
   }
 
-  /** What nobody waits for is held back, because the pool was started a moment ago. */
+  /** Spare connections are held back, because the pool was started a moment ago. */
   isHeldBack(): boolean {
     const { now, alarm } = this.world;
     return now < this.heldBackUntil ? alarm.at <= this.heldBackUntil : alarm.at <= now;

@@ -9,7 +9,7 @@ export class FakeBudget implements Leases {
   size: number;
   /** How it answers where it could say yes; where it could not, a yes becomes a no. */
   answers: () => LeaseAnswer | 'throw' = () => 'granted';
-  /** What else happens when it has said that it is asking, or that the request waits. */
+  /** Called when the budget has said that it is asking, or that the request waits. */
   onAsking: () => void = () => {};
   /** Whether a request waits that can't be granted; otherwise it is refused. */
   queues: () => boolean = () => false;
@@ -34,7 +34,7 @@ export class FakeBudget implements Leases {
     this.size = size;
   }
 
-  /** What the pool holds, as the budget has it. */
+  /** Leases of the pool, as the budget counts them. */
   get held(): number {
     return this.granted - this.released - this.lost;
   }
@@ -83,7 +83,7 @@ export class FakeBudget implements Leases {
     this.#demand(this.held >= 0, `more was given back than is held: ${this.held}`);
   }
 
-  /** It is worth asking again, whether that was being asked or not. */
+  /** Tells the pool that asking again is worthwhile, whether it was asking or not. */
   tellAvailable(): void {
     this.isAsking = this.isWaiting = false;
     this.#holder?.leasesAvailable();

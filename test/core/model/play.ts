@@ -15,11 +15,11 @@ import { WatchedLimiter } from './watched-limiter.js';
 const never = Number.POSITIVE_INFINITY;
 
 export interface Verdict {
-  /** What was wrong, the first thing first; empty when all was well. */
+  /** Violations in order; empty when all was well. */
   readonly wrong: readonly string[];
   /** After how many steps it was noticed. */
   readonly steps: number;
-  /** What happened on the way, for the question whether the scenarios reach everything. */
+  /** Events on the way, for the question whether the scenarios reach everything. */
   readonly seen: ReadonlySet<string>;
 }
 
@@ -282,7 +282,7 @@ class Run {
     return caller;
   }
 
-  /** What a few callers do from inside the call that answers them. */
+  /** Acts of a few callers inside the call that answers them. */
   #react(caller: Caller, b: number): void {
     if (this.#isEnding) return;
     if (b < 0.05 && caller.lease) this.#giveBack(caller.lease, undefined);

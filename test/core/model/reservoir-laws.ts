@@ -74,7 +74,7 @@ function wordOnReturn(evidence: Evidence, socket: FakeSocket, ready: number): Di
   return server.opening + server.live > intentions.limit ? 'over_limit' : undefined;
 }
 
-/** It goes ahead of its time: not while there is time for all, and not so that more are missing than may be. */
+/** A connection is retired ahead of its time: not while there is time for all, and not so that more are missing than may be. */
 function isReplacedInGoodTime(evidence: Evidence, remainingMs: number, says: Says): void {
   const { server, policy } = evidence.world;
   const { lowWatermark = 0, targetReady = 0 } = policy.reservoir ?? {};

@@ -21,7 +21,7 @@ export function spoiled(spoil: (parts: Parts) => ConnectionPool<FakeSocket>): Sa
   return { makePool: spoil };
 }
 
-/** The same lives each time, a few in each weather before more of any. */
+/** The lives are the same each time, a few in each weather before more of any. */
 export function find(sabotage: Sabotage, kind: Kind): Finding {
   for (let first = 1; first < 1_000; first += 50) {
     for (const weather of ['fair', 'flaky', 'hanging', 'down'] satisfies WeatherName[]) {

@@ -107,7 +107,7 @@ const weights = {
   failDial: 2,
   answerClose: 2,
   answerCheck: 2,
-  // What makes sense with a source only.
+  // Acts that make sense only with a source.
   askAsUsual: 0,
   waitForScans: 0,
   loseLeases: 0,

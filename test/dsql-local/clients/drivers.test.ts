@@ -124,7 +124,7 @@ test('postgres.js with a password function, prepared statements and a transactio
       return socket.connect(dsql.port);
     },
     max: 2,
-    // It asks for the types of the database, which the stand-in has as PostgreSQL has them.
+    // The driver asks for the types of the database, which the stand-in has as PostgreSQL has them.
     fetch_types: true,
   } as unknown as Parameters<typeof postgres>[0]);
   await sql.begin(async (inside) => {

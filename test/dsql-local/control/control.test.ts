@@ -150,26 +150,26 @@ test('mistakes a body above 64 kB is refused, and what is sent of it is not kept
 });
 
 test.each([undefined, '', 'Bearer', 'Bearer x', 'Basic eDp5', 'Bearer  '])(
-  'who may ask the Authorization %j is answered with 401',
+  'a request with the Authorization %j is answered with 401',
   async (authorization) => {
     const { status, headers } = await ask({ headers: { authorization } });
     expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer']);
   },
 );
 
-test('who may ask the token is checked before the path, so that nothing can be found out without it', async () => {
+test('the token of a request is checked before the path, so that nothing can be found out without it', async () => {
   expect((await ask({ path: '/nowhere', headers: { authorization: 'Bearer x' } })).status).toBe(401);
 });
 
 test.each(['example.com', '127.0.0.1.example.com', 'localhost@example.com', '10.0.0.1:80', '0.0.0.0'])(
-  'who may ask the Host %s is refused: a page could have its name lead to the loopback',
+  'a request with the Host %s is refused: a page could have its name lead to the loopback',
   async (host) => {
     expect((await ask({ headers: { host } })).status).toBe(403);
   },
 );
 
 test.each(['localhost', 'LOCALHOST:1', '[::1]:5', '127.0.0.1'])(
-  'who may ask the Host %s is taken',
+  'a request with the Host %s is accepted',
   async (host) => {
     expect((await ask({ headers: { host } })).status).toBe(200);
   },
@@ -181,7 +181,7 @@ test.each([
   ['https://example.com', 403],
   ['null', 403],
   ['file://', 403],
-])('who may ask the Origin %s is answered with %i', async (origin, status) => {
+])('a request with the Origin %s is answered with %i', async (origin, status) => {
   expect((await ask({ headers: { origin } })).status).toBe(status);
 });
 

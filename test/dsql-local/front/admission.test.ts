@@ -9,7 +9,7 @@ function admitted(admission: Admission, from: number, until: number, everyMs: nu
   return count;
 }
 
-test('the bucket the bucket admits exactly 1,000 of 2,000 connections that come at once, and refuses the rest with 53400', () => {
+test('the bucket of admission admits exactly 1,000 of 2,000 connections that come at once, and refuses the rest with 53400', () => {
   const admission = new Admission(usualAdmission);
   const codes = Array.from({ length: 2_000 }, () => admission.enter(5_000)?.code);
   expect(codes.indexOf('53400')).toBe(1_000);
@@ -17,14 +17,14 @@ test('the bucket the bucket admits exactly 1,000 of 2,000 connections that come 
   expect(admission.open).toBe(1_000);
 });
 
-test('the bucket the bucket admits 100 a second after the burst, and none of the refused ones costs a token', () => {
+test('the bucket of admission admits 100 a second after the burst, and none of the refused ones costs a token', () => {
   const admission = new Admission(usualAdmission);
   expect(admitted(admission, 0, 1, 0.0005)).toBe(1_000);
   // 10 s of a client that asks every millisecond: one place every 10 ms.
   expect(admitted(admission, 1, 10_001, 1)).toBe(1_000);
 });
 
-test('the bucket the bucket admits burst + rate x elapsed at any moment of a steady rush', () => {
+test('the bucket of admission admits burst + rate x elapsed at any moment of a steady rush', () => {
   for (const [rate, burst] of [
     [100, 1_000],
     [7, 3],
@@ -43,7 +43,7 @@ test('the bucket the bucket admits burst + rate x elapsed at any moment of a ste
   }
 });
 
-test('the bucket the bucket never holds more than its burst, however long nobody comes', () => {
+test('the bucket of admission never holds more than its burst, however long no connection comes', () => {
   const admission = new Admission({ ...usualAdmission, burst: 20, rate: 10 });
   expect(admitted(admission, 0, 1, 0.01)).toBe(20);
   expect(admitted(admission, 3_600_000, 3_600_001, 0.01)).toBe(20);

@@ -12,6 +12,7 @@ import {
   TransactionRolledBackError,
 } from '../../../src/dsql.js';
 import { exposePool } from '../../../src/prometheus.js';
+import { whenCommitIsSent } from '../../support/commit-watch.js';
 import { startTestDsql, type TestDsql } from '../../support/dsql-local.js';
 import { rejectionOf } from '../../support/outcomes.js';
 import { orms, type RetriedOrm, table } from './orms.js';
@@ -172,8 +173,7 @@ describe.each(orms)('%s', (_name, make) => {
       transaction(async ({ write }) => {
         await write(1, 7);
         await closeAdmin();
-        dsql.setFaults({ latencyMs: 200 });
-        setTimeout(() => dsql.dropConnections(), 20);
+        whenCommitIsSent(() => dsql.dropConnections());
       }),
     );
     expect(error).toBeInstanceOf(CommitOutcomeUnknownError);

@@ -128,7 +128,7 @@ test('wrapped errors: Whatever is thrown has a class', () => {
   );
 });
 
-test('connections: A port where nobody listens, a name that does not exist and a pool that is full are told apart', async () => {
+test('connections: A port without a listener, a name that does not exist and a full pool are different errors', async () => {
   const client = new pg.Client({ host: 'localhost', port: 1 });
   expect(classifyError(await rejectionOf(client.connect())).class).toBe('unavailable');
   const socket = connect({ host: 'nowhere.invalid', port: 1 });

@@ -65,7 +65,7 @@ ALTER TABLE app.account ADD COLUMN age int;
 `,
 };
 
-test('migrate() migrate() runs files in order, waits for jobs, and records each statement', async () => {
+test('migrate() runs files in order, waits for jobs, and records each statement', async () => {
   const events: MigrationProgress[] = [];
   const folder = folderOf(accounts);
   const result = await run(folder, { onProgress: (event) => events.push(event) });
@@ -95,7 +95,7 @@ test('migrate() migrate() runs files in order, waits for jobs, and records each 
   expect(await run(folder)).toMatchObject({ files: [], steps: 0 });
 });
 
-test('migrate() migrate() stops at a statement that fails, and goes on there once it is mended', async () => {
+test('migrate() stops at a statement that fails, and goes on there once it is mended', async () => {
   const folder = folderOf({
     '1.sql':
       'CREATE TABLE app.a (id int PRIMARY KEY);\nINSERT INTO app.a VALUES (1), (1);\nCREATE TABLE app.b (id int);',
@@ -111,7 +111,7 @@ test('migrate() migrate() stops at a statement that fails, and goes on there onc
   expect((await db.query('SELECT count(*)::int AS n FROM app.a')).rows).toEqual([{ n: 2 }]);
 });
 
-test('migrate() migrate() refuses a file that changed after it ran, and lets comments and spaces change', async () => {
+test('migrate() refuses a file that changed after it ran, and lets comments and spaces change', async () => {
   const folder = folderOf({ '1.sql': 'CREATE TABLE app.a (id int)' });
   await run(folder);
   folder.write({ '1.sql': '-- One table.\r\nCREATE TABLE   app.a\r\n(ID int);' });
@@ -124,7 +124,7 @@ test('migrate() migrate() refuses a file that changed after it ran, and lets com
   );
 });
 
-test('migrate() migrate() refuses a changed statement of a file that ran in part', async () => {
+test('migrate() refuses a changed statement of a file that ran in part', async () => {
   const folder = folderOf({ '1.sql': 'CREATE TABLE app.a (id int); SELECT 1/0;' });
   await failureOf(run(folder));
   folder.write({ '1.sql': 'CREATE TABLE app.a (id bigint); SELECT 1/1;' });
@@ -136,7 +136,7 @@ test('migrate() migrate() refuses a changed statement of a file that ran in part
   );
 });
 
-test('migrate() migrate() runs nothing when DSQL would refuse a statement of any file', async () => {
+test('migrate() runs nothing when DSQL would refuse a statement of any file', async () => {
   const folder = folderOf({
     '1.sql': 'CREATE TABLE app.a (id int);',
     '2.sql': 'CREATE TABLE app.b (id serial);\n\nTRUNCATE app.a;',
@@ -154,20 +154,20 @@ test('migrate() migrate() runs nothing when DSQL would refuse a statement of any
   expect((await db.query(`SELECT 1 FROM pg_namespace WHERE nspname = '${schema}'`)).rows).toEqual([]);
 });
 
-test('migrate() migrate() without lint leaves refusing to the server', async () => {
+test('migrate() without lint leaves refusing to the server', async () => {
   const folder = folderOf({ '1.sql': 'CREATE TABLE app.a (id int);\nTRUNCATE app.a;' });
   const error = await failureOf(run(folder, { lint: false }));
   expect(error).toMatchObject({ reason: 'statement_failed', step: 2 });
   expect(error.message).toMatch(/^1\.sql:2: 0A000 unsupported statement: Truncate/);
 });
 
-test('migrate() migrate() with a profile judges as the DSQL of that day', async () => {
+test('migrate() with a profile judges as the DSQL of that day', async () => {
   const folder = folderOf({ '1.sql': 'CREATE TABLE app.a (id int, b jsonb);' });
   const error = await failureOf(run(folder, { profile: '2026-01-01' }));
   expect(error.message).toContain('1.sql:1: 0A000 datatype jsonb not supported');
 });
 
-test('migrate() migrate() to a target runs no further, and a new file must not come before', async () => {
+test('migrate() to a target runs no further, and a new file must not come before', async () => {
   const folder = folderOf({
     'V1__a.sql': 'CREATE TABLE app.a (id int)',
     'V2__b.sql': 'CREATE TABLE app.b (id int)',
@@ -183,7 +183,7 @@ test('migrate() migrate() to a target runs no further, and a new file must not c
   );
 });
 
-test('migrate() migrate() with a baseline records files without running them', async () => {
+test('migrate() with a baseline records files without running them', async () => {
   const folder = folderOf({ '1.sql': 'TRUNCATE everything', '2.sql': 'CREATE TABLE app.a (id int)' });
   expect(await run(folder, { baseline: '1' })).toMatchObject({ baseline: ['1.sql'], files: ['2.sql'] });
   const status = await migrationStatus(pool, { directory: folder.path, schema });
@@ -211,12 +211,12 @@ test('migrate() migrationStatus() tells what would be run and what DSQL would re
   expect(after.files).toMatchObject([{ state: 'partial', pending: [{ step: 2, sql: 'SELECT 1/0' }] }]);
 });
 
-test('migrate() migrate() tells the line of a syntax error', async () => {
+test('migrate() tells the line of a syntax error', async () => {
   const folder = folderOf({ '1.sql': "SELECT ';';\n\nCREATE TABEL a;\nSELECT 1;" });
   expect((await failureOf(run(folder, { lint: false }))).message).toContain('1.sql:3: 42601 syntax error');
 });
 
-test('migrate() migrate() stops when its signal fires, and goes on at the next run', async () => {
+test('migrate() stops when its signal fires, and goes on at the next run', async () => {
   const folder = folderOf({ '1.sql': 'CREATE TABLE app.a (id int); CREATE TABLE app.b (id int);' });
   const stop = new AbortController();
   const onProgress = ({ type }: MigrationProgress): void => {
@@ -228,7 +228,7 @@ test('migrate() migrate() stops when its signal fires, and goes on at the next r
   expect(await run(folder)).toMatchObject({ steps: 1 });
 });
 
-test('migrate() migrate() refuses options that make no sense, all at once', async () => {
+test('migrate() refuses options that make no sense, all at once', async () => {
   const small = poolTo(dsql, 1);
   await expect(
     migrate(small, { directory: '', leaseTtl: '10ms', retryfor: 1 } as never),

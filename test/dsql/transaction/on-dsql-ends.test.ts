@@ -7,6 +7,7 @@ import {
   TransactionRolledBackError,
   TransactionTimeoutError,
 } from '../../../src/dsql.js';
+import { whenCommitIsSent } from '../../support/commit-watch.js';
 import { nextTurn, rejectionOf } from '../../support/outcomes.js';
 import { quick, Scene } from './dsql-scene.js';
 import { EventLog } from './event-log.js';
@@ -171,9 +172,8 @@ test('ends from outside: A signal during COMMIT leaves the outcome unknown', asy
     scene.pool.transaction(
       async (client) => {
         await client.query('UPDATE counters SET n = 99 WHERE id = 1');
-        // COMMIT is sent after this function has returned, and answered much later.
         scene.dsql.setFaults({ latencyMs: 60_000 });
-        setTimeout(() => controller.abort(), 20);
+        whenCommitIsSent(() => controller.abort());
       },
       { signal: controller.signal },
     ),

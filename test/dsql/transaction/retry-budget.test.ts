@@ -43,7 +43,7 @@ test('A budget never grants more than its burst, its commits and its time have a
   );
 });
 
-test('Whoever waits is served by commits, and by time alone', async () => {
+test('A waiter for the retry budget is served by commits, and by time alone', async () => {
   const { time, budget } = makeBudget({ burst: 1, ratio: 0.5, minPerSecond: 10 });
   const served: string[] = [];
   for (const name of ['a', 'b', 'c']) budget.request(() => served.push(name));

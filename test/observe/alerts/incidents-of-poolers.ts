@@ -109,7 +109,7 @@ export const waitsInVain = (db: TestDatabase): Promise<Recorded> => {
   let late: pg.Client;
   return play(db, {
     tree: { pooling: { poolSize: 1 }, timeouts: { queryWaitTimeout: '50ms' } },
-    // It may wait in vain itself, where the machine is busy.
+    // The question may time out itself, where the machine is busy.
     prepare: (stage) =>
       vi.waitFor(async () => {
         await (await stage.connect()).query('begin; select 1');

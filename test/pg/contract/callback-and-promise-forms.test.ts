@@ -5,7 +5,7 @@ import { portWhereNobodyListens } from '../../support/faulty-server.js';
 import { callbackOf, nextTurn, rejectionOf } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
 
-everyPool('callback and promise forms', ({ newPool }) => {
+everyPool(({ newPool }) => {
   test('connect() resolves with a client that can be queried and released', async () => {
     const pool = newPool();
     const client = await pool.connect();
@@ -41,7 +41,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('never calls a connect callback synchronously, not even when a client is idle', async () => {
+  test('a pool never calls a connect callback synchronously, not even when a client is idle', async () => {
     const pool = newPool();
     await pool.query('select 1');
     expect(pool.idleCount).toBe(1);
@@ -109,7 +109,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('has released the client by the time a query callback runs', async () => {
+  test('a pool has released the client by the time a query callback runs', async () => {
     const pool = newPool({ max: 1 });
     const idle = await new Promise((resolve) => {
       pool.query('select 1', () => resolve(pool.idleCount));
@@ -118,7 +118,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  test('answers a function as first argument with an error, later', async () => {
+  test('a pool answers a function as first argument with an error, later', async () => {
     const pool = newPool();
     const query = pool.query.bind(pool) as unknown as (callback: (error: Error) => void) => unknown;
     let returned: unknown = 'nothing yet';
@@ -135,7 +135,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('rejects query(null) and query(undefined), and goes on working', async () => {
+  test('a pool rejects query(null) and query(undefined), and goes on working', async () => {
     const pool = newPool({ max: 1 });
     const query = pool.query.bind(pool) as unknown as (text: unknown) => Promise<unknown>;
     expect(await rejectionOf(query(null))).toBeInstanceOf(TypeError);
@@ -144,7 +144,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  test('rejects a query whose values cannot be sent, and goes on working', async () => {
+  test('a pool rejects a query whose values cannot be sent, and goes on working', async () => {
     const pool = newPool({ max: 1 });
     const circular: { self?: unknown } = {};
     circular.self = circular;
@@ -169,7 +169,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await expect(pool.end()).resolves.toBeUndefined();
   });
 
-  test('returns promises of the class in options.Promise', async () => {
+  test('a pool returns promises of the class in options.Promise', async () => {
     class OwnPromise<T> extends Promise<T> {}
     // pg's own client warns about a Promise of the caller's; the pool need not.
     const pool = newPool({ Promise: OwnPromise });
@@ -187,7 +187,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await rejectionOf(refused);
   });
 
-  test('runs a query object on a client that was checked out', async () => {
+  test('a pool runs a query object on a client that was checked out', async () => {
     const pool = newPool();
     const client = await pool.connect();
     const [error, result] = await callbackOf((callback) => {

@@ -6,8 +6,8 @@ import { Pool } from '../../../src/index.js';
 import { FakeClient } from '../../support/fake-client.js';
 import { type AnyPool, everyPool } from './every-pool.js';
 
-everyPool('construction and options', ({ Pool, newPool, server }) => {
-  test('takes the PG* environment when it is given no options at all', async () => {
+everyPool(({ Pool, newPool, server }) => {
+  test('a pool takes the PG* environment when it is given no options at all', async () => {
     const { host, port, user, password, database } = server();
     vi.stubEnv('PGHOST', host);
     vi.stubEnv('PGPORT', String(port));
@@ -24,7 +24,7 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     }
   });
 
-  test('connects through a connection string', async () => {
+  test('a pool connects through a connection string', async () => {
     const { host, port, user, password, database } = server();
     const pool = new Pool({ connectionString: `postgres://${user}:${password}@${host}:${port}/${database}` });
     const { rows } = await pool.query('select current_user as name');
@@ -32,12 +32,12 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     await pool.end();
   });
 
-  test('can only be called with new', () => {
+  test('a pool can only be called with new', () => {
     const callable = Pool as unknown as () => unknown;
     expect(() => callable()).toThrow(TypeError);
   });
 
-  test('never changes the options object of the caller', async () => {
+  test('a pool never changes the options object of the caller', async () => {
     const options = { ...server(), max: 3, poolSize: 4 };
     const before = { ...options };
     const pool = new Pool(options);
@@ -47,7 +47,7 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     expect(pool.options).not.toBe(options);
   });
 
-  test('fills in the documented defaults', () => {
+  test('a pool fills in the documented defaults', () => {
     const pool = newPool();
     expect(pool.options).toMatchObject({
       max: 10,
@@ -59,24 +59,24 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     });
   });
 
-  test('takes an undefined option for an absent one', () => {
+  test('a pool takes an undefined option for an absent one', () => {
     const pool = newPool({ max: undefined, min: undefined, idleTimeoutMillis: undefined, log: undefined });
     expect(pool.options).toMatchObject({ max: 10, min: 0, idleTimeoutMillis: 10_000 });
   });
 
-  test('takes poolSize for max, and prefers max when both are given', () => {
+  test('a pool takes poolSize for max, and prefers max when both are given', () => {
     expect(newPool({ poolSize: 7 }).options.max).toBe(7);
     expect(newPool({ poolSize: 7, max: 2 }).options.max).toBe(2);
   });
 
-  test('opens no more connections than poolSize', async () => {
+  test('a pool opens no more connections than poolSize', async () => {
     const pool = newPool({ poolSize: 2 });
     await Promise.all(Array.from({ length: 8 }, () => pool.query('select 1')));
     expect(pool.totalCount).toBe(2);
     await pool.end();
   });
 
-  test('takes zero for "never" where pg-pool does', async () => {
+  test('a pool takes zero for "never" where pg-pool does', async () => {
     const pool = newPool({
       maxUses: 0,
       maxLifetimeSeconds: 0,
@@ -92,14 +92,14 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     await pool.end();
   });
 
-  test('takes null for "never" as the idle timeout', async () => {
+  test('a pool takes null for "never" as the idle timeout', async () => {
     const pool = newPool({ idleTimeoutMillis: null });
     await pool.query('select 1');
     expect(pool.idleCount).toBe(1);
     await pool.end();
   });
 
-  test('hands every option on to the client', async () => {
+  test('a pool hands every option on to the client', async () => {
     const pool = newPool({ binary: true, application_name: 'handed-on' });
     const client = await pool.connect();
     expect(client).toMatchObject({ binary: true });
@@ -109,7 +109,7 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     await pool.end();
   });
 
-  test('leaves the pipelining of the client off unless it is asked for', async () => {
+  test('a pool leaves the pipelining of the client off unless it is asked for', async () => {
     const plain = newPool();
     const plainClient = await plain.connect();
     expect(plainClient.pipeline).toBe(false);
@@ -123,7 +123,7 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     await pipelined.end();
   });
 
-  test('does not show the password to those who print the pool or its options', () => {
+  test('a pool does not show the password to those who print the pool or its options', () => {
     const pool = newPool({ password: 'open-sesame' });
     expect(pool.options.password).toBe('open-sesame');
     expect(Object.keys(pool.options)).not.toContain('password');
@@ -131,7 +131,7 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     expect(inspect(pool, { depth: 8 })).not.toContain('open-sesame');
   });
 
-  test('accepts a password that is computed for each connection', async () => {
+  test('a pool accepts a password that is computed for each connection', async () => {
     const { password } = server();
     let asked = 0;
     const pool = newPool({
@@ -146,7 +146,7 @@ everyPool('construction and options', ({ Pool, newPool, server }) => {
     await pool.end();
   });
 
-  test('creates clients of the class in options.Client, with new, and gives them its options', async () => {
+  test('a pool creates clients of the class in options.Client, with new, and gives them its options', async () => {
     const seen: unknown[] = [];
     class OwnClient extends pg.Client {
       constructor(options?: pg.ClientConfig) {
@@ -171,7 +171,7 @@ describe.each([
   ['pg-pool', PgPool as unknown as TwoArguments],
   ['headgate Pool', Pool as unknown as TwoArguments],
 ])('the client class as second argument: %s', (_name, PoolClass) => {
-  test('replaces the client class', async () => {
+  test('a client class as second argument replaces the default', async () => {
     const pool = new PoolClass({}, FakeClient);
     expect(pool.Client).toBe(FakeClient);
     const client = await pool.connect();
@@ -180,13 +180,13 @@ describe.each([
     await pool.end();
   });
 
-  test('gives way to options.Client', () => {
+  test('a client class as second argument gives way to options.Client', () => {
     class OtherClient extends FakeClient {}
     const options = { Client: OtherClient } as unknown as pg.PoolConfig;
     expect(new PoolClass(options, FakeClient).Client).toBe(OtherClient);
   });
 
-  test('is accepted without options', () => {
+  test('a client class as second argument is accepted without options', () => {
     expect(new PoolClass(undefined, FakeClient).Client).toBe(FakeClient);
   });
 });

@@ -10,17 +10,17 @@ function counts(pool: AnyPool) {
   return { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount };
 }
 
-everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
+everyPool(({ Pool, newPool, terminate }) => {
   /** pg.Pool counts a lost client until it is released; with Headgate its place is free when its socket is gone. */
   const lost = Pool === pg.Pool ? 1 : 0;
 
-  test('starts with nothing', () => {
+  test('a pool starts with nothing', () => {
     const pool = newPool();
     expect(counts(pool)).toEqual({ total: 0, idle: 0, waiting: 0 });
     expect(pool.expiredCount).toBe(0);
   });
 
-  test('counts a connection from the tick in which connect() is called', async () => {
+  test('a pool counts a connection from the tick in which connect() is called', async () => {
     const pool = newPool();
     const connecting = pool.connect();
     expect(counts(pool)).toEqual({ total: 1, idle: 0, waiting: 0 });
@@ -32,7 +32,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     expect(counts(pool)).toEqual({ total: 0, idle: 0, waiting: 0 });
   });
 
-  test('counts a connection from the tick in which query() is called', async () => {
+  test('a pool counts a connection from the tick in which query() is called', async () => {
     const pool = newPool();
     const querying = pool.query('select 1');
     expect(counts(pool)).toEqual({ total: 1, idle: 0, waiting: 0 });
@@ -41,7 +41,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('counts one connection for each caller, in the same tick, up to max', async () => {
+  test('a pool counts one connection for each caller, in the same tick, up to max', async () => {
     const { Client, pending } = clientsThatWait();
     const pool = newPool({ Client, max: 3 });
     const connecting = Array.from({ length: 5 }, () => pool.connect());
@@ -54,7 +54,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('counts a waiter from the tick in which it comes to a full pool', async () => {
+  test('a pool counts a waiter from the tick in which it comes to a full pool', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const second = pool.connect();
@@ -69,7 +69,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('has forgotten a failed connection when the failure reaches a promise', async () => {
+  test('a pool has forgotten a failed connection when the failure reaches a promise', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     const connecting = pool.connect();
     expect(pool.totalCount).toBe(1);
@@ -77,13 +77,13 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     expect(counts(pool)).toEqual({ total: 0, idle: 0, waiting: 0 });
   });
 
-  test('has forgotten a failed connection when the failure reaches a callback', async () => {
+  test('a pool has forgotten a failed connection when the failure reaches a callback', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     const [total] = await callbackOf((callback) => pool.connect(() => callback(pool.totalCount)));
     expect(total).toBe(0);
   });
 
-  test('counts no more what is released with an error, although it is still closing', async () => {
+  test('a pool counts no more what is released with an error, although it is still closing', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release(new Error('broken'));
@@ -93,15 +93,18 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test.each([undefined, null, false, 0, ''])('keeps a client that is released with %o', async (value) => {
-    const pool = newPool({ Client: FakeClient });
-    const client = await pool.connect();
-    (client.release as (value: unknown) => void)(value);
-    expect(counts(pool)).toEqual({ total: 1, idle: 1, waiting: 0 });
-    await pool.end();
-  });
+  test.each([undefined, null, false, 0, ''])(
+    'a pool keeps a client that is released with %o',
+    async (value) => {
+      const pool = newPool({ Client: FakeClient });
+      const client = await pool.connect();
+      (client.release as (value: unknown) => void)(value);
+      expect(counts(pool)).toEqual({ total: 1, idle: 1, waiting: 0 });
+      await pool.end();
+    },
+  );
 
-  test.each([true, 1, 'broken', {}])('removes a client that is released with %o', async (value) => {
+  test.each([true, 1, 'broken', {}])('a pool removes a client that is released with %o', async (value) => {
     const pool = newPool({ Client: FakeClient });
     const client = await pool.connect();
     (client.release as (value: unknown) => void)(value);
@@ -109,7 +112,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('loses an idle client that fails in the tick of its failure', async () => {
+  test('a pool loses an idle client that fails in the tick of its failure', async () => {
     const pool = newPool();
     pool.on('error', () => {});
     const client = await pool.connect();
@@ -120,7 +123,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('counts a checked-out client that the server has ended while it may have to be counted', async () => {
+  test('a pool counts a checked-out client that the server has ended while it may have to be counted', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.on('error', () => {});
@@ -133,7 +136,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('counts a checked-out client that its user has ended while it may have to be counted', async () => {
+  test('a pool counts a checked-out client that its user has ended while it may have to be counted', async () => {
     const pool = newPool();
     const client = await pool.connect();
     await client.end();
@@ -144,7 +147,7 @@ everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
     await pool.end();
   });
 
-  test('counts an expired client while it is out, and no more when it is back', async () => {
+  test('a pool counts an expired client while it is out, and no more when it is back', async () => {
     const pool = newPool({ maxLifetimeSeconds: 0.1 });
     const client = await pool.connect();
     expect(pool.expiredCount).toBe(0);

@@ -8,8 +8,8 @@ import { everyPool } from './every-pool.js';
 
 const numbers = 'select number from generate_series(1, $1) as number';
 
-everyPool('cursors', ({ newPool }) => {
-  test('read in batches, and leave a client that can be used again', async () => {
+everyPool(({ newPool }) => {
+  test('cursors read in batches, and leave a client that can be used again', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const cursor = client.query(new Cursor<{ number: number }>(numbers, [25]));
@@ -24,7 +24,7 @@ everyPool('cursors', ({ newPool }) => {
     await pool.end();
   });
 
-  test('may be closed half-way', async () => {
+  test('cursors may be closed half-way', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const cursor = client.query(new Cursor<{ number: number }>(numbers, [1_000]));
@@ -38,7 +38,7 @@ everyPool('cursors', ({ newPool }) => {
     await pool.end();
   });
 
-  test('tell their reader of their errors', async () => {
+  test('cursors tell their reader of their errors', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const cursor = client.query(new Cursor('select no_such_column'));
@@ -49,8 +49,8 @@ everyPool('cursors', ({ newPool }) => {
   });
 });
 
-everyPool('query streams', ({ newPool }) => {
-  test('deliver every row, and leave a client that can be used again', async () => {
+everyPool(({ newPool }) => {
+  test('query streams deliver every row, and leave a client that can be used again', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const seen: number[] = [];
@@ -63,7 +63,7 @@ everyPool('query streams', ({ newPool }) => {
     await pool.end();
   });
 
-  test('may be destroyed half-way', async () => {
+  test('query streams may be destroyed half-way', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const stream = client.query(new QueryStream(numbers, [10_000], { batchSize: 10 }));
@@ -76,7 +76,7 @@ everyPool('query streams', ({ newPool }) => {
     await pool.end();
   });
 
-  test('run side by side on as many clients as there are', async () => {
+  test('query streams run side by side on as many clients as there are', async () => {
     const pool = newPool({ max: 3 });
     const totals = await Promise.all(
       [100, 200, 300].map(async (rows) => {

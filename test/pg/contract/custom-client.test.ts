@@ -5,8 +5,8 @@ import { FakeClient } from '../../support/fake-client.js';
 import { callbackOf, rejectionOf } from '../../support/outcomes.js';
 import { everyPool, usePoolsOf } from './every-pool.js';
 
-everyPool('a client with no more than connect() and on()', ({ newPool }) => {
-  test('may fail to connect, and is asked for nothing else', async () => {
+everyPool(({ newPool }) => {
+  test('a client with no more than connect() and on() may fail to connect, and is asked for nothing else', async () => {
     const failure = new Error('as bare as can be');
     const touched = new Set<string | symbol>();
     class BareClient {
@@ -34,7 +34,7 @@ everyPool('a client with no more than connect() and on()', ({ newPool }) => {
     await pool.end();
   });
 
-  test('may come from a plain function and fail before connect() returns', async () => {
+  test('a client with no more than connect() and on() may come from a plain function and fail before connect() returns', async () => {
     const seen = vi.fn();
     const failure = new Error('at once');
     function PlainFunction(options: unknown) {
@@ -55,8 +55,8 @@ everyPool('a client with no more than connect() and on()', ({ newPool }) => {
   });
 });
 
-everyPool('a client of another kind', ({ newPool }) => {
-  test('is connected with a callback, and its promise form is left alone', async () => {
+everyPool(({ newPool }) => {
+  test('a client of another kind is connected with a callback, and its promise form is left alone', async () => {
     const argumentCounts: number[] = [];
     class CallbackClient extends FakeClient {
       override connect(...args: [callback: () => void]): void {
@@ -71,7 +71,7 @@ everyPool('a client of another kind', ({ newPool }) => {
     await pool.end();
   });
 
-  test('is ended with a callback, and "remove" waits for it', async () => {
+  test('a client of another kind is ended with a callback, and "remove" waits for it', async () => {
     let ended = () => {};
     class SlowlyEndingClient extends FakeClient {
       override end(callback: () => void): void {
@@ -90,7 +90,7 @@ everyPool('a client of another kind', ({ newPool }) => {
     expect(removed).toHaveBeenCalledWith(client);
   });
 
-  test('answers pool.query', async () => {
+  test('a client of another kind answers pool.query', async () => {
     class EchoClient extends FakeClient {
       override query(text: unknown, values: unknown, callback: (error: null, result: unknown) => void): void {
         process.nextTick(callback, null, { rows: [{ text, values }] });
@@ -101,7 +101,7 @@ everyPool('a client of another kind', ({ newPool }) => {
     await pool.end();
   });
 
-  test('that throws from query() rejects the query, and the pool goes on', async () => {
+  test('a client of another kind that throws from query() rejects the query, and the pool goes on', async () => {
     let queries = 0;
     class ThrowingClient extends FakeClient {
       override query(...args: Parameters<FakeClient['query']>): void {
@@ -116,7 +116,7 @@ everyPool('a client of another kind', ({ newPool }) => {
     await pool.end();
   });
 
-  test('is not kept when it says that it cannot be queried', async () => {
+  test('a client of another kind is not kept when it says that it cannot be queried', async () => {
     const pool = newPool({ Client: FakeClient });
     const client = await pool.connect();
     (client as unknown as FakeClient)._queryable = false;
@@ -125,7 +125,7 @@ everyPool('a client of another kind', ({ newPool }) => {
     await pool.end();
   });
 
-  test('is let go and held again around its idle time with allowExitOnIdle', async () => {
+  test('a client of another kind is let go and held again around its idle time with allowExitOnIdle', async () => {
     const calls: string[] = [];
     class CountedClient extends FakeClient {
       override ref(): void {
@@ -149,13 +149,13 @@ everyPool('a client of another kind', ({ newPool }) => {
 const { native } = pg;
 if (native === null) {
   describe('the native client', () => {
-    test('is NOT TESTED here, because the package pg-native is not installed', () => {
+    test('a client of another kind is NOT TESTED here, because the package pg-native is not installed', () => {
       process.stderr.write('NOT RUN: the tests of the native client need the package pg-native.\n');
     });
   });
 } else {
-  everyPool('the native client', ({ newPool }) => {
-    test('connects, queries and ends', async () => {
+  everyPool(({ newPool }) => {
+    test('the native client connects, queries and ends', async () => {
       const pool = newPool({ Client: native.Client });
       expect(await pool.connect().then((client) => client.release())).toBeUndefined();
       await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
@@ -163,7 +163,7 @@ if (native === null) {
       await pool.end();
     });
 
-    test('reports its errors to the caller', async () => {
+    test('the native client reports its errors to the caller', async () => {
       const pool = newPool({ Client: native.Client });
       await rejectionOf(pool.query('select no_such_column'));
       await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });

@@ -5,20 +5,20 @@ import { everyPool } from './every-pool.js';
 
 const afterEnd = 'Cannot use a pool after calling end on the pool';
 
-everyPool('end()', ({ newPool, sessionsOf }) => {
-  test('ends a pool that was never used', async () => {
+everyPool(({ newPool, sessionsOf }) => {
+  test('end() ends a pool that was never used', async () => {
     const pool = newPool();
     await pool.end();
     expect([pool.ending, pool.ended]).toEqual([true, true]);
   });
 
-  test('ends a pool that was never used, with a callback', async () => {
+  test('end() ends a pool that was never used, with a callback', async () => {
     const pool = newPool();
     await callbackOf((callback) => pool.end(callback));
     expect([pool.ending, pool.ended]).toEqual([true, true]);
   });
 
-  test('says that it is ending at once, and that it has ended when it has', async () => {
+  test('end() says that it is ending at once, and that it has ended when it has', async () => {
     const pool = newPool();
     const client = await pool.connect();
     expect([pool.ending, pool.ended]).toEqual([false, false]);
@@ -29,7 +29,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     expect([pool.ending, pool.ended]).toEqual([true, true]);
   });
 
-  test('closes idle clients', async () => {
+  test('end() closes idle clients', async () => {
     const pool = newPool({ max: 3 });
     const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
     for (const client of clients) client.release();
@@ -39,7 +39,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     await expect.poll(() => sessionsOf(pool)).toEqual([]);
   });
 
-  test('lets running queries finish', async () => {
+  test('end() lets running queries finish', async () => {
     const pool = newPool({ max: 5 });
     const finished: number[] = [];
     const queries = [1, 2, 3, 4, 5].map(async (number) => {
@@ -51,7 +51,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     await Promise.all(queries);
   });
 
-  test('lets a connection finish that is being made, and its caller use it', async () => {
+  test('end() lets a connection finish that is being made, and its caller use it', async () => {
     const pool = newPool();
     const connecting = pool.connect();
     const ending = watch(pool.end());
@@ -62,7 +62,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     await ending.promise;
   });
 
-  test('waits for all clients that are out', async () => {
+  test('end() waits for all clients that are out', async () => {
     const pool = newPool({ max: 2 });
     const [first, second] = await Promise.all([pool.connect(), pool.connect()]);
     const ending = watch(pool.end());
@@ -76,7 +76,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('closes what is released while it ends', async () => {
+  test('end() closes what is released while it ends', async () => {
     const pool = newPool();
     const client = await pool.connect();
     const ending = pool.end();
@@ -85,7 +85,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     await ending;
   });
 
-  test('makes connect, query and a second end reject', async () => {
+  test('end() makes connect, query and a second end reject', async () => {
     const pool = newPool();
     await pool.end();
     expect((await rejectionOf(pool.connect())).message).toContain(afterEnd);
@@ -93,7 +93,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     expect((await rejectionOf(pool.end())).message).toContain('Called end on pool more than once');
   });
 
-  test('makes connect, query and a second end call back with an error', async () => {
+  test('end() makes connect, query and a second end call back with an error', async () => {
     const pool = newPool();
     await pool.end();
     const [connectError, client] = await callbackOf((callback) => pool.connect(callback));
@@ -105,7 +105,7 @@ everyPool('end()', ({ newPool, sessionsOf }) => {
     expect(endError).toMatchObject({ message: expect.stringContaining('Called end on pool more than once') });
   });
 
-  test('refuses newcomers from the tick in which it is called', async () => {
+  test('end() refuses newcomers from the tick in which it is called', async () => {
     const pool = newPool();
     const client = await pool.connect();
     const ending = pool.end();

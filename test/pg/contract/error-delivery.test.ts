@@ -1,11 +1,12 @@
-// Whose error it is: the caller's who caused it, the pool's when nobody did, and nobody else's.
+// Errors reach the caller that caused them, the pool where no caller did, and no other caller.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, portWhereNobodyListens, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, eventOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
+import { useVirtualTime } from './virtual-timers.js';
 
-everyPool('connect errors', ({ newPool, server }) => {
+everyPool(({ newPool, server }) => {
   let front: FaultyServer;
 
   beforeEach(async () => {
@@ -29,7 +30,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     return { Client: FailingClient, errors };
   }
 
-  test('reach the caller as the very same object, by promise, by callback and by query', async () => {
+  test('connect errors reach the caller as the very same object, by promise, by callback and by query', async () => {
     const { Client, errors } = clientsThatFail();
     const pool = newPool({ Client });
     expect(await rejectionOf(pool.connect())).toBe(errors[0]);
@@ -41,7 +42,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(errors).toHaveLength(4);
   });
 
-  test('reach each of those who wait as an error of their own', async () => {
+  test('connect errors reach each of those who wait as an error of their own', async () => {
     const { Client, errors } = clientsThatFail();
     const pool = newPool({ Client, max: 1 });
     const callers = [watch(pool.connect()), watch(pool.connect()), watch(pool.query('select 1'))];
@@ -52,19 +53,19 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('carry the code of a server that refuses', async () => {
+  test('connect errors carry the code of a server that refuses', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     expect(await rejectionOf(pool.connect())).toMatchObject({ code: 'ECONNREFUSED' });
     expect(await rejectionOf(pool.query('select 1'))).toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('carry the SQLSTATE of a server that turns the user away', async () => {
+  test('connect errors carry the SQLSTATE of a server that turns the user away', async () => {
     const pool = newPool({ database: 'no_such_database' });
     expect(await rejectionOf(pool.connect())).toMatchObject({ code: '3D000' });
     expect(pool.totalCount).toBe(0);
   });
 
-  test('come to the first and to each queued caller of a server that resets', async () => {
+  test('connect errors come to the first and to each queued caller of a server that resets', async () => {
     front.resetNew();
     const pool = newPool({ port: front.port, max: 1 });
     const callers = [pool.connect(), pool.connect(), pool.connect()].map((caller) => watch(caller));
@@ -80,7 +81,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('come from a server that hangs up without a word', async () => {
+  test('connect errors come from a server that hangs up without a word', async () => {
     front.hangUpOnNew();
     const pool = newPool({ port: front.port, max: 1 });
     const callers = [pool.connect(), pool.connect()].map((caller) => watch(caller));
@@ -90,7 +91,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('do not reach somebody who came later, when the one whose dial it was has left', async () => {
+  test('connect errors do not reach a later caller, when the caller that the dial was for has left', async () => {
     const dials: ((error?: Error) => void)[] = [];
     class HeldClient extends FakeClient {
       isConnected(): boolean {
@@ -100,24 +101,27 @@ everyPool('connect errors', ({ newPool, server }) => {
         dials.push(callback);
       }
     }
+    useVirtualTime();
     const pool = newPool({ Client: HeldClient, max: 1, connectionTimeoutMillis: 300 });
     const first = watch(pool.connect());
     const second = watch(pool.connect());
     // The second caller's dial starts late, so that the caller leaves before the dial has had its time.
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await vi.advanceTimersByTimeAsync(150);
     dials[0]?.(new Error('the first dial failed'));
     expect((await rejectionOf(first.promise)).message).toBe('the first dial failed');
-    await vi.waitFor(() => expect(dials).toHaveLength(2));
+    await vi.advanceTimersByTimeAsync(150);
+    expect(dials).toHaveLength(2);
     expect((await rejectionOf(second.promise)).message).toContain('timeout');
     const third = pool.connect();
     dials[1]?.(new Error('the second dial failed'));
-    await vi.waitFor(() => expect(dials).toHaveLength(3));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(dials).toHaveLength(3);
     dials[2]?.();
     (await third).release();
     await pool.end();
   });
 
-  test('do not become errors of the pool', async () => {
+  test('connect errors do not become errors of the pool', async () => {
     const { Client } = clientsThatFail();
     const pool = newPool({ Client });
     const poolError = vi.fn();
@@ -127,8 +131,8 @@ everyPool('connect errors', ({ newPool, server }) => {
   });
 });
 
-everyPool('errors of idle clients', ({ newPool, terminate }) => {
-  test('become errors of the pool, with the client, which is gone by then', async () => {
+everyPool(({ newPool, terminate }) => {
+  test('errors of idle clients become errors of the pool, with the client, which is gone by then', async () => {
     const pool = newPool();
     const client = (await pool.connect()) as PooledClient;
     client.release();
@@ -146,7 +150,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('reach the listeners of the client too, and further ones are harmless', async () => {
+  test('errors of idle clients reach the listeners of the client too, and further ones are harmless', async () => {
     const pool = newPool();
     const poolError = vi.fn();
     pool.on('error', poolError);
@@ -163,7 +167,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('are thrown when the pool has no listener, as an emitter does', async () => {
+  test('errors of idle clients are thrown when the pool has no listener, as an emitter does', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release();
@@ -172,7 +176,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('come when the server ends the session', async () => {
+  test('errors of idle clients come when the server ends the session', async () => {
     const pool = newPool({ max: 1 });
     const client = (await pool.connect()) as PooledClient;
     client.release();
@@ -189,8 +193,8 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
   });
 });
 
-everyPool('errors of clients in use', ({ newPool, terminate }) => {
-  test('are not errors of the pool', async () => {
+everyPool(({ newPool, terminate }) => {
+  test('errors of clients in use are not errors of the pool', async () => {
     const pool = newPool();
     const poolError = vi.fn();
     pool.on('error', poolError);
@@ -206,7 +210,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('reject the pool.query that they interrupt, and the next one works', async () => {
+  test('errors of clients in use reject the pool.query that they interrupt, and the next one works', async () => {
     const pool = newPool({ max: 1 });
     const poolError = vi.fn();
     pool.on('error', poolError);
@@ -221,7 +225,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('on the socket reach the callback of pool.query when the socket is already destroyed', async () => {
+  test('errors of clients in use on the socket reach the callback of pool.query when the socket is already destroyed', async () => {
     const pool = newPool({ max: 1 });
     const acquired = eventOf(pool, 'acquire');
     const answer = callbackOf((callback) => {
@@ -239,7 +243,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  test('reject the pool.query whose client somebody ends', async () => {
+  test('errors of clients in use reject the pool.query whose client is ended', async () => {
     const pool = newPool({ max: 1 });
     pool.on('error', () => {});
     const acquired = eventOf(pool, 'acquire');

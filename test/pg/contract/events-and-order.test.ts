@@ -14,8 +14,8 @@ function record(pool: AnyPool): string[] {
   return said;
 }
 
-everyPool('events and their order', ({ newPool }) => {
-  test('say connect, then acquire, with the client, before the callback', async () => {
+everyPool(({ newPool }) => {
+  test('pool events say connect, then acquire, with the client, before the callback', async () => {
     const pool = newPool();
     const said = record(pool);
     const seen: unknown[] = [];
@@ -34,7 +34,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('let a listener of connect speak to the client first', async () => {
+  test('pool events let a listener of connect speak to the client first', async () => {
     const pool = newPool();
     pool.on('connect', (client) => {
       client.query("set search_path to 'from the listener'").catch(() => {});
@@ -44,7 +44,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say acquire and release for each use, and connect only for the first', async () => {
+  test('pool events say acquire and release for each use, and connect only for the first', async () => {
     const pool = newPool();
     const said = record(pool);
     (await pool.connect()).release();
@@ -53,7 +53,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say release before the answer of pool.query arrives', async () => {
+  test('pool events say release before the answer of pool.query arrives', async () => {
     const pool = newPool();
     const said = record(pool);
     await pool.query('select 1').then(() => said.push('promise'));
@@ -67,7 +67,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('count every checkout and every return, of connect and of query alike', async () => {
+  test('pool events count every checkout and every return, of connect and of query alike', async () => {
     const pool = newPool({ max: 3 });
     const acquired = vi.fn();
     const released = vi.fn();
@@ -89,7 +89,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('give release what the client was released with', async () => {
+  test('pool events give release what the client was released with', async () => {
     const pool = newPool({ Client: FakeClient });
     const released = vi.fn();
     pool.on('release', released);
@@ -106,7 +106,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('give release the error of a query that failed', async () => {
+  test('pool events give release the error of a query that failed', async () => {
     const pool = newPool();
     const released = vi.fn();
     pool.on('release', released);
@@ -116,7 +116,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say remove after the counts were lowered and the connection was closed', async () => {
+  test('pool events say remove after the counts were lowered and the connection was closed', async () => {
     const pool = newPool();
     const client = await pool.connect();
     const removed = eventOf(pool, 'remove').then(([gone]) => ({
@@ -130,7 +130,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say release, then remove, of a client that is returned broken', async () => {
+  test('pool events say release, then remove, of a client that is returned broken', async () => {
     const pool = newPool();
     const said = record(pool);
     const client = await pool.connect();
@@ -142,7 +142,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say error, then remove, of an idle client that fails', async () => {
+  test('pool events say error, then remove, of an idle client that fails', async () => {
     const pool = newPool();
     const said = record(pool);
     const client = await pool.connect();
@@ -155,7 +155,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say nothing of a connection that could not be made', async () => {
+  test('pool events say nothing of a connection that could not be made', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     const said = record(pool);
     await rejectionOf(pool.connect());
@@ -164,7 +164,7 @@ everyPool('events and their order', ({ newPool }) => {
     expect(said).toEqual([]);
   });
 
-  test('say nothing of a caller that waited too long', async () => {
+  test('pool events say nothing of a caller that waited too long', async () => {
     const { Client, pending } = clientsThatWait();
     const pool = newPool({ Client, max: 1, connectionTimeoutMillis: 40 });
     const holding = pool.connect();
@@ -177,7 +177,7 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
-  test('say remove of every client when the pool ends', async () => {
+  test('pool events say remove of every client when the pool ends', async () => {
     const pool = newPool({ max: 3 });
     const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
     const removed = new Set<unknown>();

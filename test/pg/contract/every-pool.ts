@@ -53,7 +53,7 @@ export interface Subject {
 }
 
 /**
- * Those that the contract is for. The type is part of it: our class takes what pg.Pool takes, and makes what is a
+ * The pools that the contract is for. The type is part of it: our class takes what pg.Pool takes, and makes what is a
  * pg.Pool to TypeScript.
  */
 export const implementations: [name: string, PoolClass: AnyPoolClass][] = [
@@ -62,8 +62,8 @@ export const implementations: [name: string, PoolClass: AnyPoolClass][] = [
 ];
 
 /** Declares the same tests for both classes. */
-export function everyPool(topic: string, declareTests: (subject: Subject) => void): void {
-  describe.each(implementations)(`${topic}: %s`, (_name, PoolClass) => {
+export function everyPool(declareTests: (subject: Subject) => void): void {
+  describe.each(implementations)('%s', (_name, PoolClass) => {
     declareTests(usePoolsOf(PoolClass));
   });
 }

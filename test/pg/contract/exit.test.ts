@@ -7,7 +7,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { type AnyOptions, everyPool } from './every-pool.js';
 
-everyPool('exit', ({ Pool, server }) => {
+everyPool(({ Pool, server }) => {
   const program = fileURLToPath(new URL('exit-program.mjs', import.meta.url));
   const implementation = Pool === pg.Pool ? 'pg.Pool' : 'headgate Pool';
 
@@ -23,17 +23,17 @@ everyPool('exit', ({ Pool, server }) => {
     return { said, complaints, code };
   }
 
-  test('is possible with allowExitOnIdle, long before the idle client is removed', async () => {
+  test('exit of the program is possible with allowExitOnIdle, long before the idle client is removed', async () => {
     const options = { allowExitOnIdle: true, idleTimeoutMillis: 600_000, maxLifetimeSeconds: 3_600 };
     expect(await run(options)).toEqual({ said: 'first\nsecond\n', complaints: '', code: 0 });
   });
 
-  test('is possible with allowExitOnIdle and no idle timeout at all', async () => {
+  test('exit of the program is possible with allowExitOnIdle and no idle timeout at all', async () => {
     const options = { allowExitOnIdle: true, idleTimeoutMillis: 0, connectionTimeoutMillis: 600_000 };
     expect(await run(options)).toEqual({ said: 'first\nsecond\n', complaints: '', code: 0 });
   });
 
-  test('waits without allowExitOnIdle until the idle client is removed', async () => {
+  test('exit of the program waits without allowExitOnIdle until the idle client is removed', async () => {
     const options = { idleTimeoutMillis: 300, maxLifetimeSeconds: 3_600 };
     expect(await run(options)).toEqual({ said: 'first\nsecond\nremoved\n', complaints: '', code: 0 });
   });

@@ -5,8 +5,8 @@ import { portWhereNobodyListens } from '../../support/faulty-server.js';
 import { callbackOf, rejectionOf } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
-everyPool('failed queries', ({ newPool }) => {
-  test('never poison the pool, however many there are', async () => {
+everyPool(({ newPool }) => {
+  test('failed queries never poison the pool, however many there are', async () => {
     const pool = newPool({ max: 3 });
     const failures = Array.from({ length: 30 }, () => rejectionOf(pool.query('select no_such_column')));
     for (const error of await Promise.all(failures)) expect(error).toMatchObject({ code: '42703' });
@@ -14,7 +14,7 @@ everyPool('failed queries', ({ newPool }) => {
     await pool.end();
   });
 
-  test('cost pool.query its client, as it cannot know what state the session is in', async () => {
+  test('failed queries cost pool.query its client, as it cannot know what state the session is in', async () => {
     const pool = newPool({ max: 1 });
     await rejectionOf(pool.query('select no_such_column'));
     expect(pool.totalCount).toBe(0);
@@ -22,7 +22,7 @@ everyPool('failed queries', ({ newPool }) => {
     await pool.end();
   });
 
-  test('cost a checked-out client nothing', async () => {
+  test('failed queries cost a checked-out client nothing', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     await rejectionOf(client.query('select no_such_column'));
@@ -32,10 +32,10 @@ everyPool('failed queries', ({ newPool }) => {
   });
 });
 
-everyPool('a second release', ({ newPool }) => {
+everyPool(({ newPool }) => {
   const message = 'Release called on client which has already been released to the pool.';
 
-  test('throws each time, through the client', async () => {
+  test('a second release throws each time, through the client', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release();
@@ -45,7 +45,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  test('throws each time, through the release function of the callback', async () => {
+  test('a second release throws each time, through the release function of the callback', async () => {
     const pool = newPool();
     const [, client, release] = (await callbackOf((callback) => pool.connect(callback))) as [
       unknown,
@@ -58,7 +58,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  test('throws when the client is out again, at somebody else', async () => {
+  test('a second release throws when the client is checked out again by another caller', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const stale = client.release;
@@ -71,7 +71,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  test('throws after a release with an error as well', async () => {
+  test('a second release throws after a release with an error as well', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release(true);
@@ -80,8 +80,8 @@ everyPool('a second release', ({ newPool }) => {
   });
 });
 
-everyPool('stack traces', ({ newPool }) => {
-  test('of a failed query lead to the function that asked', async () => {
+everyPool(({ newPool }) => {
+  test('stack traces of a failed query lead to the function that asked', async () => {
     const pool = newPool();
     async function askInVain() {
       await pool.query('select no_such_column');
@@ -90,7 +90,7 @@ everyPool('stack traces', ({ newPool }) => {
     await pool.end();
   });
 
-  test('of a failed connect lead to the function that asked', async () => {
+  test('stack traces of a failed connect lead to the function that asked', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     async function connectInVain() {
       await pool.connect();
@@ -98,7 +98,7 @@ everyPool('stack traces', ({ newPool }) => {
     expect((await rejectionOf(connectInVain())).stack).toContain('connectInVain');
   });
 
-  test('of a timeout lead to the function that asked', async () => {
+  test('stack traces of a timeout lead to the function that asked', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 30 });
     const client = await pool.connect();
     async function waitInVain() {
@@ -112,7 +112,7 @@ everyPool('stack traces', ({ newPool }) => {
 
 describe('a callback that throws', () => {
   // Node reports it as an uncaught exception; what matters here is that the pool has its client back.
-  everyPool('its pool', ({ newPool }) => {
+  everyPool(({ newPool }) => {
     test('a callback that throws has its client back', async () => {
       const pool = newPool({ max: 1 });
       const uncaught = catchUncaught();

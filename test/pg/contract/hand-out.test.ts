@@ -1,9 +1,9 @@
-// Who gets which client, and in which order.
+// Which caller gets which client, and in which order.
 import { expect, test } from 'vitest';
 import { everyPool } from './every-pool.js';
 
-everyPool('hand-out', ({ newPool }) => {
-  test('serves those who wait in the order in which they came', async () => {
+everyPool(({ newPool }) => {
+  test('a pool serves those who wait in the order in which they came', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const order: number[] = [];
@@ -18,7 +18,7 @@ everyPool('hand-out', ({ newPool }) => {
     await pool.end();
   });
 
-  test('serves queries and checkouts from one queue', async () => {
+  test('a pool serves queries and checkouts from one queue', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     await client.query('create temporary sequence places');
@@ -38,7 +38,7 @@ everyPool('hand-out', ({ newPool }) => {
     await pool.end();
   });
 
-  test('hands out the idle client that came back last', async () => {
+  test('a pool hands out the idle client that came back last', async () => {
     const pool = newPool({ max: 3 });
     const [first, second, third] = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
     first.release();
@@ -50,7 +50,7 @@ everyPool('hand-out', ({ newPool }) => {
     await pool.end();
   });
 
-  test('gives the next waiter the very client that was released', async () => {
+  test('a pool gives the next waiter the very client that was released', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const waiting = pool.connect();
@@ -60,14 +60,14 @@ everyPool('hand-out', ({ newPool }) => {
     await pool.end();
   });
 
-  test('prefers an idle client to a new one', async () => {
+  test('a pool prefers an idle client to a new one', async () => {
     const pool = newPool({ max: 5 });
     for (let turn = 0; turn < 5; turn += 1) await pool.query('select 1');
     expect(pool.totalCount).toBe(1);
     await pool.end();
   });
 
-  test('never runs two queries of a pool of one at the same time', async () => {
+  test('a pool never runs two queries of a pool of one at the same time', async () => {
     const pool = newPool({ max: 1 });
     const text = `select count(*)::int as active from pg_stat_activity
                   where application_name = $1 and state = 'active'`;
@@ -76,7 +76,7 @@ everyPool('hand-out', ({ newPool }) => {
     await pool.end();
   });
 
-  test('serves many more callers than it has clients', async () => {
+  test('a pool serves many more callers than it has clients', async () => {
     const pool = newPool({ max: 4 });
     const answers = await Promise.all(
       Array.from({ length: 60 }, async (_nothing, number) => {

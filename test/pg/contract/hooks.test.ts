@@ -3,8 +3,8 @@ import { expect, test, vi } from 'vitest';
 import { callbackOf, eventOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
-everyPool('onConnect', ({ newPool, sessionsOf }) => {
-  test('runs once for each new client, and not when a client is used again', async () => {
+everyPool(({ newPool, sessionsOf }) => {
+  test('onConnect runs once for each new client, and not when a client is used again', async () => {
     const greeted: PooledClient[] = [];
     const pool = newPool({ max: 2, onConnect: (client) => greeted.push(client) });
     const [first, second] = await Promise.all([pool.connect(), pool.connect()]);
@@ -17,7 +17,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('is awaited before the client is handed out', async () => {
+  test('onConnect is awaited before the client is handed out', async () => {
     let done = false;
     const pool = newPool({
       onConnect: async (client) => {
@@ -33,7 +33,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('is awaited by pool.query too, in both forms', async () => {
+  test('onConnect is awaited by pool.query too, in both forms', async () => {
     const onConnect = (client: PooledClient) => client.query("set search_path to 'prepared'");
     const pool = newPool({ onConnect });
     expect((await pool.query('show search_path')).rows).toEqual([{ search_path: 'prepared' }]);
@@ -44,7 +44,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await other.end();
   });
 
-  test('runs before anybody hears of the client', async () => {
+  test('onConnect runs before the client reaches a caller or an event', async () => {
     const order: string[] = [];
     const pool = newPool({
       onConnect: () => {
@@ -66,23 +66,26 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('the hook says no'))],
-  ])('that %s fails that connect, leaves no count and no session behind', async (_how, onConnect) => {
-    const pool = newPool({ onConnect });
-    const events = vi.fn();
-    for (const name of ['connect', 'acquire', 'error'] as const) pool.on(name, events);
-    expect((await rejectionOf(pool.connect())).message).toBe('the hook says no');
-    expect([pool.totalCount, pool.idleCount]).toEqual([0, 0]);
-    const [error, client] = await callbackOf((callback) => pool.connect(callback));
-    expect(error).toMatchObject({ message: 'the hook says no' });
-    expect(client).toBeUndefined();
-    expect(pool.totalCount).toBe(0);
-    expect((await rejectionOf(pool.query('select 1'))).message).toBe('the hook says no');
-    expect(events).not.toHaveBeenCalled();
-    await pool.end();
-    await vi.waitFor(async () => expect(await sessionsOf(pool)).toEqual([]));
-  });
+  ])(
+    'onConnect that %s fails that connect, leaves no count and no session behind',
+    async (_how, onConnect) => {
+      const pool = newPool({ onConnect });
+      const events = vi.fn();
+      for (const name of ['connect', 'acquire', 'error'] as const) pool.on(name, events);
+      expect((await rejectionOf(pool.connect())).message).toBe('the hook says no');
+      expect([pool.totalCount, pool.idleCount]).toEqual([0, 0]);
+      const [error, client] = await callbackOf((callback) => pool.connect(callback));
+      expect(error).toMatchObject({ message: 'the hook says no' });
+      expect(client).toBeUndefined();
+      expect(pool.totalCount).toBe(0);
+      expect((await rejectionOf(pool.query('select 1'))).message).toBe('the hook says no');
+      expect(events).not.toHaveBeenCalled();
+      await pool.end();
+      await vi.waitFor(async () => expect(await sessionsOf(pool)).toEqual([]));
+    },
+  );
 
-  test('that fails once does not keep the pool from recovering, nor those who wait', async () => {
+  test('onConnect that fails once does not keep the pool from recovering, nor those who wait', async () => {
     let runs = 0;
     const pool = newPool({
       max: 1,
@@ -102,8 +105,8 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
   });
 });
 
-everyPool('verify', ({ newPool }) => {
-  test('runs on new clients only, before they are handed out', async () => {
+everyPool(({ newPool }) => {
+  test('verify runs on new clients only, before they are handed out', async () => {
     const verified: PooledClient[] = [];
     const pool = newPool({
       max: 1,
@@ -120,7 +123,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  test('may use the client', async () => {
+  test('verify may use the client', async () => {
     const pool = newPool({
       verify: (client, done) => {
         client.query('select 1').then(() => done(), done);
@@ -130,7 +133,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  test('passes with null, and the caller sees undefined as the error', async () => {
+  test('verify passes with null, and the caller sees undefined as the error', async () => {
     const pool = newPool({ verify: (_client, done) => done(null) });
     const [error, client] = await callbackOf((callback) => pool.connect(callback));
     expect(error).toBeUndefined();
@@ -138,7 +141,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  test('fails the connect with its own error, and the client is removed', async () => {
+  test('verify fails the connect with its own error, and the client is removed', async () => {
     const refusal = new Error('not this one');
     const pool = newPool({ verify: (_client, done) => done(refusal) });
     const removed = eventOf(pool, 'remove');
@@ -153,7 +156,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  test('that fails once does not keep the pool from recovering', async () => {
+  test('verify that fails once does not keep the pool from recovering', async () => {
     let runs = 0;
     const pool = newPool({
       max: 1,
@@ -170,7 +173,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  test('runs after onConnect', async () => {
+  test('verify runs after onConnect', async () => {
     const order: string[] = [];
     const pool = newPool({
       onConnect: async (client) => {

@@ -5,28 +5,28 @@ import { expect, test, vi } from 'vitest';
 import { clientsThatWait } from '../../support/fake-client.js';
 import { everyPool } from './every-pool.js';
 
-everyPool('identity', ({ Pool, newPool }) => {
-  test('is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
+everyPool(({ Pool, newPool }) => {
+  test('a pool is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
     const pool = newPool();
     expect(pool).toBeInstanceOf(pg.Pool);
     expect(pool).toBeInstanceOf(Object.getPrototypeOf(pg.Pool));
     expect(pool).toBeInstanceOf(EventEmitter);
   });
 
-  test('has "Pool" in the name of its class, by which Drizzle tells a pool from a client', () => {
+  test('a pool has "Pool" in the name of its class, by which Drizzle tells a pool from a client', () => {
     expect(Pool.name).toContain('Pool');
     expect(Object.getPrototypeOf(newPool()).constructor.name).toContain('Pool');
     expect(newPool().constructor).toBe(Pool);
   });
 
-  test('has methods on its prototype, where tracing libraries wrap them', () => {
+  test('a pool has methods on its prototype, where tracing libraries wrap them', () => {
     for (const method of ['connect', 'query', 'end'] as const) {
       expect(Pool.prototype[method]).toBeInstanceOf(Function);
       expect(Object.keys(newPool())).not.toContain(method);
     }
   });
 
-  test('goes through connect() in query(), so that one wrapped on the prototype sees every checkout', async () => {
+  test('a pool goes through connect() in query(), so that one wrapped on the prototype sees every checkout', async () => {
     const wrapped = vi.spyOn(Pool.prototype, 'connect');
     try {
       const pool = newPool();
@@ -39,7 +39,7 @@ everyPool('identity', ({ Pool, newPool }) => {
     }
   });
 
-  test('goes through connect() in query(), so that one wrapped on the pool sees every checkout', async () => {
+  test('a pool goes through connect() in query(), so that one wrapped on the pool sees every checkout', async () => {
     const pool = newPool();
     const original = pool.connect;
     let seen = 0;
@@ -54,7 +54,7 @@ everyPool('identity', ({ Pool, newPool }) => {
   });
 });
 
-everyPool('visible internals', ({ newPool }) => {
+everyPool(({ newPool }) => {
   test('_clients holds every client that is counted, from the tick in which it is created', async () => {
     const { Client, pending } = clientsThatWait();
     const pool = newPool({ Client, max: 2 });

@@ -6,7 +6,7 @@ import { everyPool } from './every-pool.js';
 
 // Not here: 'pulse queue', 'no queued requests', 'checking client timeout' and the like. They tell how pg-pool goes
 // about its work, which is nobody's business, and no program can draw a conclusion from them.
-everyPool('log', ({ newPool, server }) => {
+everyPool(({ newPool, server }) => {
   let front: FaultyServer;
   const log = vi.fn();
   const texts = () => log.mock.calls.map(([text]) => text);
@@ -23,7 +23,7 @@ everyPool('log', ({ newPool, server }) => {
   /** The texts among those given, in the order in which they came. */
   const order = (...wanted: string[]) => texts().filter((text) => wanted.includes(text));
 
-  test('tells of a new client and of a query, in this order', async () => {
+  test('the log of a pool tells of a new client and of a query, in this order', async () => {
     const pool = newPool({ log });
     await pool.query('select 1');
     const wanted = ['connecting new client', 'new client connected', 'dispatching query', 'query dispatched'];
@@ -31,7 +31,7 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of no new client when one is used again', async () => {
+  test('the log of a pool tells of no new client when one is used again', async () => {
     const pool = newPool({ log });
     await pool.query('select 1');
     log.mockClear();
@@ -41,14 +41,14 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of a client that failed to connect, with the error', async () => {
+  test('the log of a pool tells of a client that failed to connect, with the error', async () => {
     const pool = newPool({ log, port: await portWhereNobodyListens() });
     const error = await rejectionOf(pool.connect());
     expect(log).toHaveBeenCalledWith('client failed to connect', error);
     expect(texts()).not.toContain('new client connected');
   });
 
-  test('tells of a client that is given up because connecting takes too long', async () => {
+  test('the log of a pool tells of a client that is given up because connecting takes too long', async () => {
     front.stall();
     const pool = newPool({ log, port: front.port, connectionTimeoutMillis: 40 });
     await rejectionOf(pool.connect());
@@ -56,7 +56,7 @@ everyPool('log', ({ newPool, server }) => {
     await vi.waitFor(() => expect(order(...wanted)).toEqual(wanted));
   });
 
-  test('tells of a client that has had its uses', async () => {
+  test('the log of a pool tells of a client that has had its uses', async () => {
     const pool = newPool({ log, maxUses: 1 });
     const client = await pool.connect();
     client.release();
@@ -64,7 +64,7 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of a client that was idle too long', async () => {
+  test('the log of a pool tells of a client that was idle too long', async () => {
     const pool = newPool({ log, idleTimeoutMillis: 20 });
     const removed = eventOf(pool, 'remove');
     await pool.query('select 1');
@@ -73,7 +73,7 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of a client that is too old, idle', async () => {
+  test('the log of a pool tells of a client that is too old, idle', async () => {
     const pool = newPool({ log, maxLifetimeSeconds: 0.1 });
     const removed = eventOf(pool, 'remove');
     await pool.query('select 1');
@@ -83,7 +83,7 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of a client that is too old, in use', async () => {
+  test('the log of a pool tells of a client that is too old, in use', async () => {
     const pool = newPool({ log, maxLifetimeSeconds: 0.1 });
     const client = await pool.connect();
     await vi.waitFor(() => expect(pool.expiredCount).toBe(1));
@@ -94,7 +94,7 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of further errors of a client that is gone because of the first', async () => {
+  test('the log of a pool tells of further errors of a client that is gone because of the first', async () => {
     const pool = newPool({ log });
     pool.on('error', () => {});
     const client = await pool.connect();
@@ -108,7 +108,7 @@ everyPool('log', ({ newPool, server }) => {
     await pool.end();
   });
 
-  test('tells of the end', async () => {
+  test('the log of a pool tells of the end', async () => {
     const pool = newPool({ log });
     expect(texts()).not.toContain('ending');
     await pool.end();

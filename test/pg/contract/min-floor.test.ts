@@ -9,7 +9,7 @@ async function openAndRelease(pool: AnyPool, count: number): Promise<void> {
   for (const client of clients) client.release();
 }
 
-everyPool('min', ({ newPool }) => {
+everyPool(({ newPool }) => {
   /** Resolves when an idle timeout that began after this call has passed, as another pool shows. */
   async function idleTimeHasPassed(options: AnyOptions): Promise<void> {
     const witness = newPool({ ...options, min: 0 });
@@ -19,7 +19,7 @@ everyPool('min', ({ newPool }) => {
     await witness.end();
   }
 
-  test('opens nothing by itself', async () => {
+  test('the option min opens nothing by itself', async () => {
     const pool = newPool({ min: 3 });
     await nextTurn();
     expect(pool.totalCount).toBe(0);
@@ -28,7 +28,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  test('is where the reaping of idle clients stops', async () => {
+  test('the option min is where the reaping of idle clients stops', async () => {
     const options = { max: 2, min: 1, idleTimeoutMillis: 30 };
     const pool = newPool(options);
     const first = await pool.connect();
@@ -42,7 +42,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  test('keeps exactly that many when more are released together', async () => {
+  test('the option min keeps exactly that many when more are released together', async () => {
     const options = { max: 6, min: 2, idleTimeoutMillis: 30 };
     const pool = newPool(options);
     await openAndRelease(pool, 5);
@@ -52,7 +52,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  test('keeps all when there are no more than that', async () => {
+  test('the option min keeps all when there are no more than that', async () => {
     const options = { max: 2, min: 2, idleTimeoutMillis: 30 };
     const pool = newPool(options);
     await openAndRelease(pool, 2);
@@ -61,7 +61,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  test('does not keep, nor replace, a client that has had its uses', async () => {
+  test('the option min does not keep, nor replace, a client that has had its uses', async () => {
     const pool = newPool({ max: 1, min: 1, maxUses: 1 });
     const removed = eventOf(pool, 'remove');
     await pool.query('select 1');
@@ -72,7 +72,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  test('does not keep, nor replace, a client that is too old', async () => {
+  test('the option min does not keep, nor replace, a client that is too old', async () => {
     const pool = newPool({ max: 1, min: 1, maxLifetimeSeconds: 0.1 });
     const removed = eventOf(pool, 'remove');
     await pool.query('select 1');
@@ -82,7 +82,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  test('does not replace an idle client that failed', async () => {
+  test('the option min does not replace an idle client that failed', async () => {
     const pool = newPool({ max: 2, min: 1 });
     pool.on('error', () => {});
     const client = await pool.connect();

@@ -3,8 +3,8 @@ import { expect, test, vi } from 'vitest';
 import { eventOf } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
-everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
-  test('removes a client that nobody wanted, and a new one is made on demand', async () => {
+everyPool(({ newPool, sessionsOf }) => {
+  test('idleTimeoutMillis removes a client that stayed idle, and a new one is made on demand', async () => {
     const pool = newPool({ idleTimeoutMillis: 20 });
     const first = await pool.connect();
     const removed = eventOf(pool, 'remove');
@@ -18,7 +18,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('never removes a client in use', async () => {
+  test('idleTimeoutMillis never removes a client in use', async () => {
     const pool = newPool({ idleTimeoutMillis: 20, max: 2 });
     const busy = await pool.connect();
     const unused = await pool.connect();
@@ -32,7 +32,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('starts anew with each return', async () => {
+  test('idleTimeoutMillis starts anew with each return', async () => {
     const pool = newPool({ idleTimeoutMillis: 200, max: 1 });
     const client = await pool.connect();
     client.release();
@@ -47,7 +47,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('goes on working when another client is removed because of an error', async () => {
+  test('idleTimeoutMillis goes on working when another client is removed because of an error', async () => {
     const pool = newPool({ idleTimeoutMillis: 50, max: 2 });
     const healthy = await pool.connect();
     const broken = await pool.connect();
@@ -61,8 +61,8 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
   });
 });
 
-everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
-  test('removes an idle client when it is too old', async () => {
+everyPool(({ newPool, sessionsOf }) => {
+  test('maxLifetimeSeconds removes an idle client when it is too old', async () => {
     const pool = newPool({ maxLifetimeSeconds: 0.15 });
     const client = await pool.connect();
     const removed = eventOf(pool, 'remove');
@@ -73,7 +73,7 @@ everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('removes a busy client when it comes back too old, and a new one is made on demand', async () => {
+  test('maxLifetimeSeconds removes a busy client when it comes back too old, and a new one is made on demand', async () => {
     const pool = newPool({ maxLifetimeSeconds: 0.15, max: 1 });
     const client = (await pool.connect()) as PooledClient;
     await vi.waitFor(() => expect(pool.expiredCount).toBe(1));
@@ -88,7 +88,7 @@ everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  test('is no affair of a pool without it', async () => {
+  test('maxLifetimeSeconds is no affair of a pool without it', async () => {
     const pool = newPool();
     await pool.query('select 1');
     expect(pool.expiredCount).toBe(0);
@@ -96,8 +96,8 @@ everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
   });
 });
 
-everyPool('maxUses', ({ newPool }) => {
-  test('lets a client be used that many times, then closes it in the very release', async () => {
+everyPool(({ newPool }) => {
+  test('maxUses lets a client be used that many times, then closes it in the very release', async () => {
     const pool = newPool({ maxUses: 2 });
     const client = (await pool.connect()) as PooledClient;
     client.release();
@@ -112,7 +112,7 @@ everyPool('maxUses', ({ newPool }) => {
     await pool.end();
   });
 
-  test('gives those who wait a fresh client', async () => {
+  test('maxUses gives those who wait a fresh client', async () => {
     const pool = newPool({ max: 1, maxUses: 2 });
     const first = await pool.connect();
     const second = pool.connect();
@@ -129,7 +129,7 @@ everyPool('maxUses', ({ newPool }) => {
     await pool.end();
   });
 
-  test('counts the uses of pool.query too', async () => {
+  test('maxUses counts the uses of pool.query too', async () => {
     const pool = newPool({ maxUses: 3 });
     const pids = new Set<number>();
     for (let turn = 0; turn < 6; turn += 1) {

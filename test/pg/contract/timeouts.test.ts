@@ -1,12 +1,13 @@
-// What happens to those who wait too long, in the queue or for a connection to be made.
+// Timeouts of callers, in the queue or while a connection is opened.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
+import { useVirtualTime } from './virtual-timers.js';
 
-everyPool('timeouts in the queue', ({ newPool }) => {
-  test('reject connect() with an error that says so, and leave no waiter behind', async () => {
+everyPool(({ newPool }) => {
+  test('timeouts in the queue reject connect() with an error that says so, and leave no waiter behind', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const error = await rejectionOf(pool.connect());
@@ -17,7 +18,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('reach a connect callback without a client', async () => {
+  test('timeouts in the queue reach a connect callback without a client', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const [error, nobody] = await callbackOf((callback) => pool.connect(callback));
@@ -27,7 +28,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('hold for query() too, and the pool recovers', async () => {
+  test('timeouts in the queue hold for query() too, and the pool recovers', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     expect((await rejectionOf(pool.query('select 1'))).message).toContain('timeout');
@@ -36,14 +37,15 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('of one waiter do not disturb the waiters behind it', async () => {
+  test('timeouts in the queue of one waiter do not disturb the waiters behind it', async () => {
+    useVirtualTime();
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 600 });
     const client = await pool.connect();
     const early = watch(pool.connect());
-    // Not for something to happen: the second caller's time has to begin later than the first one's.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await vi.advanceTimersByTimeAsync(300);
     const late = pool.connect();
     expect(pool.waitingCount).toBe(2);
+    await vi.advanceTimersByTimeAsync(300);
     await rejectionOf(early.promise);
     expect(pool.waitingCount).toBe(1);
     client.release();
@@ -52,7 +54,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  test('are never given a client afterwards', async () => {
+  test('timeouts in the queue are never given a client afterwards', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const outcome = vi.fn();
@@ -65,7 +67,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     expect(outcome).toHaveBeenCalledTimes(1);
   });
 
-  test('do not come for those who were served in time', async () => {
+  test('timeouts in the queue do not come for those who were served in time', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 150 });
     const client = await pool.connect();
     const served = vi.fn();
@@ -81,7 +83,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
   });
 });
 
-everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
+everyPool(({ newPool, server, sessionsOf }) => {
   let front: FaultyServer;
 
   beforeEach(async () => {
@@ -92,7 +94,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await front.stop();
   });
 
-  test('reject connect() and query() and leave nothing behind', async () => {
+  test('timeouts while connecting reject connect() and query() and leave nothing behind', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
     expect((await rejectionOf(pool.connect())).message).toContain('timeout');
@@ -101,7 +103,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     expect(await sessionsOf(pool)).toEqual([]);
   });
 
-  test('give a callback the error, no client, and a function', async () => {
+  test('timeouts while connecting give a callback the error, no client, and a function', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
     const [error, client] = await callbackOf((callback) => pool.connect(callback));
@@ -110,7 +112,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     expect(pool.idleCount).toBe(0);
   });
 
-  test('reach the one who connects and the one who waits behind it', async () => {
+  test('timeouts while connecting reach the one who connects and the one who waits behind it', async () => {
     front.stall();
     const pool = newPool({ port: front.port, max: 1, connectionTimeoutMillis: 100 });
     const connecting = watch(pool.connect());
@@ -121,7 +123,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await vi.waitFor(() => expect([pool.totalCount, pool.waitingCount]).toEqual([0, 0]));
   });
 
-  test('may come many times in a row, and the pool recovers', async () => {
+  test('timeouts while connecting may come many times in a row, and the pool recovers', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 40 });
     for (let turn = 0; turn < 15; turn += 1) {
@@ -132,14 +134,16 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  test('leave a client that arrives for nobody in the pool, where it is used', async () => {
+  test('timeouts while connecting leave a client that arrives after its caller has left in the pool, where it is used', async () => {
+    useVirtualTime();
     const refusal = new Error('not yet');
     let dials = 0;
+    let refuse = () => {};
     let letThrough = () => {};
     class SlowClient extends FakeClient {
       override connect(callback: (error?: Error | null) => void): void {
         dials += 1;
-        if (dials === 1) setTimeout(() => callback(refusal), 400);
+        if (dials === 1) refuse = () => callback(refusal);
         else letThrough = () => super.connect(callback);
       }
     }
@@ -148,18 +152,22 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     const outcome = vi.fn();
     // Its time runs from here, that of the connection made for it only from the failure of the first.
     pool.connect(outcome);
+    await vi.advanceTimersByTimeAsync(400);
+    refuse();
     expect(await rejectionOf(first.promise)).toBe(refusal);
-    await vi.waitFor(() => expect(outcome).toHaveBeenCalled());
+    await vi.advanceTimersByTimeAsync(300);
+    expect(outcome).toHaveBeenCalledTimes(1);
     expect(outcome.mock.calls[0]?.[0]).toBeInstanceOf(Error);
     letThrough();
-    await vi.waitFor(() => expect(pool.idleCount).toBe(1));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(pool.idleCount).toBe(1);
     await expect(pool.query('select 1')).resolves.toEqual({ rows: [] });
     expect(dials).toBe(2);
     expect(outcome).toHaveBeenCalledTimes(1);
     await pool.end();
   });
 
-  test('end a client without a socket of its own that is not connected', async () => {
+  test('timeouts while connecting end a client without a socket of its own that is not connected', async () => {
     const ended = vi.fn();
     class NativeLikeClient extends FakeClient {
       #connected: (error?: Error) => void = () => {};

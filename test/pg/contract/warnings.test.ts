@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventOf, nextTurn, rejectionOf } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
 
-everyPool('process warnings', ({ newPool }) => {
+everyPool(({ newPool }) => {
   let warnings: string[] = [];
   const note = (warning: Error) => warnings.push(`${warning.name}: ${warning.message}`);
 
@@ -22,7 +22,7 @@ everyPool('process warnings', ({ newPool }) => {
     expect(warnings).toEqual([]);
   }
 
-  test('do not come from queries and checkouts, many at once and again and again', async () => {
+  test('process warnings do not come from queries and checkouts, many at once and again and again', async () => {
     const pool = newPool({ max: 4, connectionTimeoutMillis: 20_000 });
     await Promise.all(Array.from({ length: 100 }, () => pool.query('select 1')));
     for (let turn = 0; turn < 50; turn += 1) (await pool.connect()).release();
@@ -30,7 +30,7 @@ everyPool('process warnings', ({ newPool }) => {
     await noWarnings();
   });
 
-  test('do not come from a client that has been out many times: it has no more listeners than at first', async () => {
+  test('process warnings do not come from a client that has been out many times: it has no more listeners than at first', async () => {
     const pool = newPool({ max: 1, allowExitOnIdle: true, maxLifetimeSeconds: 600 });
     const client = await pool.connect();
     const listeners = () => client.eventNames().map((name) => [name, client.listenerCount(name)]);
@@ -46,7 +46,7 @@ everyPool('process warnings', ({ newPool }) => {
     await noWarnings();
   });
 
-  test('do not come from failures, timeouts and removals', async () => {
+  test('process warnings do not come from failures, timeouts and removals', async () => {
     const pool = newPool({ max: 2, maxUses: 3, idleTimeoutMillis: 30, connectionTimeoutMillis: 2_000 });
     pool.on('error', () => {});
     const failing = Array.from({ length: 30 }, () => rejectionOf(pool.query('select no_such_column')));
@@ -61,7 +61,7 @@ everyPool('process warnings', ({ newPool }) => {
     await noWarnings();
   });
 
-  test('do not come from many pools', async () => {
+  test('process warnings do not come from many pools', async () => {
     const pools = Array.from({ length: 15 }, () => newPool({ max: 1 }));
     await Promise.all(pools.map((pool) => pool.query('select 1')));
     await Promise.all(pools.map((pool) => pool.end()));

@@ -86,7 +86,7 @@ test('the secret of a user that was made a moment ago is found after a login fai
   expect(await cache.lookupNewer('joe', undefined)).toEqual(fresh);
 });
 
-test('the secret of a user is not asked for with every failure, so that nobody can overload the server with them', async () => {
+test('the secret of a user is not asked for with every failure, so that failures can not overload the server', async () => {
   const { time, queries, cache } = world({}, new Map([['joe', 'old']]));
   await cache.lookup('joe');
   for (let count = 0; count < 100; count++) {
@@ -106,7 +106,7 @@ test('the secret of a user is asked for with every login, and not again with its
   expect(queries.map(({ user }) => user)).toEqual(['joe', 'joe', 'ghost', 'ghost']);
 });
 
-test('the secret of a user that somebody else found meanwhile is not asked for again', async () => {
+test('the secret of a user that another login has found is not asked for again', async () => {
   const { time, queries, cache } = world({}, new Map([['joe', 'fresh']]));
   await cache.lookup('joe');
   time.time += 30_000;

@@ -1,4 +1,4 @@
-// What a TLS connection is bound to, for certificates of every kind.
+// The data of channel binding, for certificates of every kind.
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

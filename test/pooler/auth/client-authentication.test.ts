@@ -1,4 +1,4 @@
-// Who comes in and who does not, and what both are told.
+// Which clients are let in or refused, and with which answers.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FailedLogins } from '../../../src/net/failed-logins.js';
@@ -93,12 +93,12 @@ test('a client with the right password comes in through SCRAM with channel bindi
   expect(chosen).toEqual(['SCRAM-SHA-256-PLUS']);
 });
 
-test('what a client showed is its password, when it sent that', async () => {
+test('the credentials that a client showed are its password, when it sent that', async () => {
   const { outcome } = await logIn(password, tools({ joe: scramSecret }), { method: 'password' });
   expect(outcome).toMatchObject({ login: { clearPassword: Buffer.from(password) } });
 });
 
-test('what a client showed is its keys, after SCRAM', async () => {
+test('the credentials that a client showed are its keys, after SCRAM', async () => {
   const { outcome } = await logIn(password, tools({ joe: scramSecret }));
   expect(outcome).toMatchObject({
     login: { scramKeys: { iterations: 16, clientKey: expect.any(Buffer) } },
@@ -110,7 +110,7 @@ describe('a user that does not exist', () => {
     joe: form === 'scram' ? formatSecret(await makeScramSecret('other', 16)) : stored[form],
   });
 
-  /** What a client sees, but for what is random in every attempt. */
+  /** Messages to a client, without what is random in every attempt. */
   async function seen(user: string, known: ReturnType<typeof tools>, method: LoginAttempt['method']) {
     const { outcome, toClient } = await logIn('guess', known, { user, method });
     const { error, held } = outcome as Extract<typeof outcome, { kind: 'refused' }>;
@@ -204,11 +204,11 @@ const begin = (some: Partial<LoginAttempt>, more = {}) =>
   new ClientAuthentication(attempt(some), tools({}, more)).begin();
 const identMaps = parseIdentMaps('people "Joe Smith" joe').value;
 
-test('without a password whoever is trusted comes in', async () => {
+test('without a password a trusted user is let in', async () => {
   expect(await begin({ method: 'trust' })).toMatchObject({ kind: 'ok', messages: Buffer.alloc(0) });
 });
 
-test('without a password whoever is trusted has to be known where there is a list, and is told nothing else', async () => {
+test('without a password a trusted user has to be in the list where there is one, and learns nothing else', async () => {
   const failedLogins = new FailedLogins(new VirtualTime(), { free: 0, firstDelayMs: 100 });
   const known = tools({ joe: password }, { mustBeKnown: true, failedLogins });
   const come = async (user: string, isUnix = false) => {
@@ -225,7 +225,7 @@ test('without a password whoever is trusted has to be known where there is a lis
   expect(await come('ann', true)).toMatchObject({ ...refusal, held: undefined });
 });
 
-test('without a password whoever is trusted is told to try again where the server can not be asked for the user', async () => {
+test('without a password a trusted user is asked to try again where the server can not be asked for the user', async () => {
   const secrets = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
   expect(await begin({ method: 'trust' }, { secrets, mustBeKnown: true })).toMatchObject({
     kind: 'refused',
@@ -234,7 +234,7 @@ test('without a password whoever is trusted is told to try again where the serve
   });
 });
 
-test('without a password a certificate lets nobody in who has to be known and is not', async () => {
+test('without a password a certificate does not let in an unknown user where users have to be known', async () => {
   const named = { method: 'cert', certificateName: 'joe' } as const;
   expect(await begin(named, { mustBeKnown: true })).toMatchObject({
     kind: 'refused',
@@ -273,7 +273,7 @@ test('without a password a system user that the map of the rule does not name is
   });
 });
 
-test('without a password a certificate of somebody else, or none, lets nobody in', async () => {
+test('without a password the certificate of another user, or none, is refused', async () => {
   const refusal = {
     kind: 'refused',
     error: {
@@ -329,7 +329,7 @@ test('a password in clear text is asked for through a Unix socket, or where that
   expect(plain.outcome.kind).toBe('ok');
 });
 
-test('a password in clear text that is empty lets nobody in, whatever is stored', async () => {
+test('an empty password in clear text is refused, whatever is stored', async () => {
   const known = tools({ joe: `md5${md5Hash('', 'joe')}` });
   expect((await logIn('', known, { method: 'password' })).outcome).toMatchObject(wrong);
 });

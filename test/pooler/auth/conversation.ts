@@ -24,7 +24,7 @@ export interface Conversation {
   readonly outcome: Outcome;
   /** All that the client was sent while it was asked. */
   readonly toClient: readonly Buffer[];
-  /** What the client made of it. */
+  /** Outcome on the client's side. */
   readonly clientError: unknown;
 }
 
@@ -76,7 +76,7 @@ export async function converse(
   return { outcome: step, toClient, clientError };
 }
 
-/** What is wrong with being let in, as the client sees it. */
+/** The client's error on the messages that let it in, or undefined. */
 async function letIn(there: ServerAuthentication, messages: Buffer): Promise<unknown> {
   try {
     if (messages.length > 0) await there.answer(messages, 0, messages.length);

@@ -97,7 +97,7 @@ test('access rules match an IPv6 address with a zone', () => {
   expect(rulesOf('host all all fe80::/10 md5').find(connection({ address: 'fe80::1%eth0' }))?.line).toBe(1);
 });
 
-test('access rules keep out whoever has no address that can be read', () => {
+test('access rules refuse a client whose address can not be read', () => {
   const rules = rulesOf('host all all 0.0.0.0/0 trust', 'host all all ::/0 trust');
   expect(rules.find(connection({ address: 'somewhere' }))).toBeUndefined();
 });
@@ -185,7 +185,7 @@ describe('access rules of any kind', () => {
   const network = fc.oneof(
     fc.constant('all'),
     fc.tuple(ipv4, fc.integer({ min: 0, max: 32 })).map(([address, bits]) => `${address}/${bits}`),
-    // Those with an IPv4 address inside are spoken of above.
+    // IPv4 addresses in IPv6 form are tested above.
     fc
       .tuple(
         ipv6.filter((address) => !address.includes('.')),

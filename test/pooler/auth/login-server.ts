@@ -32,7 +32,7 @@ export interface LoginServerOptions {
 }
 
 export class LoginServer {
-  /** Who came in, in order. */
+  /** Users that were let in, in order. */
   readonly logins: Login[] = [];
   readonly #options: LoginServerOptions;
   readonly #server: Server;

@@ -131,7 +131,7 @@ async function keysFor(user: string): Promise<ServerCredentials> {
   return credentialsOfLogin(outcome.login);
 }
 
-test('with keys that a client showed us PostgreSQL lets us in, and nobody here ever knew the password', async () => {
+test('with the keys that a client showed, PostgreSQL lets the pooler in, which never had the password', async () => {
   const credentials = await keysFor('slow_user');
   expect(credentials.kind).toBe('scramKeys');
   expect(await logInAs('slow_user', credentials)).toEqual({ outcome: 'in', mechanism: 'SCRAM-SHA-256' });

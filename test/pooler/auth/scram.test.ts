@@ -85,7 +85,7 @@ describe('the exchange of RFC 7677', () => {
     expect(success?.keys).toEqual(await deriveScramKeys('pencil', salt, 4096));
   });
 
-  test('with extensions that nobody needs to understand goes on', async () => {
+  test('SCRAM with optional extensions goes on', async () => {
     const server = await makeServer();
     expect(server.begin(Buffer.from(`${vector.clientFirst},x=y`)).toString()).toBe(vector.serverFirst);
   });
@@ -146,7 +146,7 @@ describe('client and server', () => {
     expect(outcome).toMatchObject({ server: 'right', client: 'proved' });
   });
 
-  test('client and server notice that somebody between them does TLS with another certificate', async () => {
+  test('client and server notice a man in the middle with another TLS certificate', async () => {
     const setting: Setting = {
       secret: await makeScramSecret('p', 1),
       mechanisms: both,
@@ -159,7 +159,7 @@ describe('client and server', () => {
     expect(error.message).toMatch('channel binding does not match');
   });
 
-  test('client and server notice that somebody between them took the better mechanism off the list', async () => {
+  test('client and server notice a man in the middle that takes the better mechanism off the list', async () => {
     const setting: Setting = {
       secret: await makeScramSecret('p', 1),
       mechanisms: plain,

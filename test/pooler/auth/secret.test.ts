@@ -1,4 +1,4 @@
-// What is stored of passwords: read, written, made, and compared with passwords.
+// Stored secrets: read, written, made, and compared with passwords.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { md5Hash } from '../../../src/pooler/auth/md5.js';

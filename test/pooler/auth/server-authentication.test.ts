@@ -261,30 +261,30 @@ async function passedThrough(here: string, there: string, method: 'password' | '
 }
 const scram = async () => formatSecret(await makeScramSecret('pencil', 16));
 
-test('what a client showed us logs us in at a server with the same SCRAM secret, without anyone knowing the password', async () => {
+test('the keys that a client showed log the pooler in at a server with the same SCRAM secret, without the password', async () => {
   const secret = await scram();
   const { outcome, clientError } = await passedThrough(secret, secret, 'scram-sha-256');
   expect(outcome.kind).toBe('ok');
   expect(clientError).toBeUndefined();
 });
 
-test('what a client showed us does not log us in where the secret is another, and the error says so', async () => {
+test('the keys that a client showed do not log the pooler in where the secret is another, and the error says so', async () => {
   const error = await rejectionOf(passedThrough(await scram(), await scram(), 'scram-sha-256'));
   expect(error).toMatchObject({ reason: 'other_secret' });
   expect(error.message).toMatch('copy it from pg_authid');
 });
 
-test('what a client showed us is as good as the password, where that is stored or was sent', async () => {
+test('the credentials of a client are the password, where that is stored or was sent', async () => {
   expect((await passedThrough('pencil', await scram(), 'scram-sha-256')).outcome.kind).toBe('ok');
   expect((await passedThrough(await scram(), await scram(), 'password')).outcome.kind).toBe('ok');
 });
 
-test('what a client showed us is as good as the md5 hash, where that is stored', async () => {
+test('the credentials of a client are the md5 hash, where that is stored', async () => {
   const hash = `md5${md5Hash('pencil', 'joe')}`;
   expect((await passedThrough(hash, hash, 'md5')).outcome.kind).toBe('ok');
 });
 
-test('a SCRAM secret alone logs nobody in', async () => {
+test('a SCRAM secret alone is not enough to log in', async () => {
   expect(credentialsOfSecret(await makeScramSecret('pencil', 1))).toEqual(none);
   expect(credentialsOfSecret(undefined)).toEqual(none);
   expect(credentialsOfSecret(parseSecret('pencil'))).toEqual(password);

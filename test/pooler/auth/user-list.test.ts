@@ -123,7 +123,7 @@ test('the source of secrets knows those of the list, with a secret or without, a
   expect(await secrets.knows('ghost')).toBe(false);
 });
 
-test('the source of secrets knows nobody else without a query', async () => {
+test('the source of secrets has no users outside of the list without a query', async () => {
   expect(await userListSecrets(list).knows('ann')).toBe(false);
   expect(await userListSecrets(list).lookup('ann')).toBeUndefined();
   expect(await userListSecrets(list).lookupNewer?.('ann', undefined)).toBeUndefined();

@@ -78,7 +78,7 @@ test('a budget that is exhausted is waited for, and there again when it is given
   void other.more(1).then(() => {
     isAnswered = true;
   });
-  // Whoever keeps its connection is not interrupted, however long others wait.
+  // A client that keeps its connection is not interrupted, however long others wait.
   for (const keeper of keepers) await keeper.query('select pg_sleep(0.2)');
   expect([isAnswered, connectionsOf('keeper', 'other')]).toEqual([false, [3, 0]]);
   await keepers[0]?.query('commit');
@@ -88,7 +88,7 @@ test('a budget that is exhausted is waited for, and there again when it is given
   expect(other.errors).toEqual([]);
 });
 
-test('a budget that is exhausted is told with its numbers to those who give up, and nobody else notices', async () => {
+test('a client that gives up gets the numbers of the exhausted budget, and no other client notices', async () => {
   const { client, nameOf } = await startTenants(db, ['keeper', 'hasty'], 2, {
     users: { [`${db.database}_hasty`]: { queryWaitTimeout: '300ms' } },
   });
@@ -177,7 +177,7 @@ test('the limit of a database and the budget above it hold together', async () =
   await Promise.all(works.map((one) => one.more(20)));
 });
 
-test('pools that nobody uses are forgotten, and never one whose connection someone has', async () => {
+test('pools without clients are forgotten, and never one with a connection in use', async () => {
   const { client, show, nameOf } = await startTenants(db, ['gone', 'pinned', 'busy'], 6, {
     fairShares: { inactiveTimeout: '50ms' },
     pooling: { serverIdleTimeout: '50ms' },

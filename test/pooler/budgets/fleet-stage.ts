@@ -46,7 +46,7 @@ export class FleetStage {
     return startTestPooler(this.#db, settings, { host: { fleet } });
   }
 
-  /** What an instance has told the others that it wants. */
+  /** Demand that an instance has reported to the others. */
   async wantedBy(instance: string): Promise<number | undefined> {
     const { endpoints } = await readTable(openTable(this.#where));
     return endpoints[0]?.leases.find((lease) => lease.instance === instance)?.needs.total;

@@ -62,7 +62,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     await Promise.all(all.map((client) => client.query('commit')));
     await watch.stop();
     watch.expectAtMost(limit);
-    // It was worth looking.
+    // The watch has seen connections.
     expect(watch.most).toBe(limit);
     expect(watch.looks).toBeGreaterThan(20);
   });
@@ -102,7 +102,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
   });
 
   test('leave to others what they want and may not have', async () => {
-    // What is wanted is told with each renewal, if not before.
+    // Demand is reported with each renewal, if not before.
     const fleet = await stage({ limit, leaseFor: '6s', grace: '2s' });
     const [small, other] = await Promise.all([
       fleet.startHere('small', { limits: { maxServerConnections: 2 } }),
@@ -157,7 +157,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     const began = performance.now();
     await Promise.all(poolers.map((served) => load(served, 2, dials / 4)));
     const tookMs = performance.now() - began;
-    // It may take longer, on a busy machine; less time it must not take.
+    // May take longer on a busy machine, and never less.
     expect(tookMs).toBeGreaterThanOrEqual(((dials - burst) / rate) * 1_000);
     const rows = (await Promise.all(poolers.map(showFleet))).flat();
     expect(rows.map(({ rate_state }) => rate_state)).toEqual(['ok', 'ok']);

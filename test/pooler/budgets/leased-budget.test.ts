@@ -41,7 +41,7 @@ test('two poolers that lease from one budget never have more together, and both 
   await expect.poll(() => leases.stats().held).toBe(0);
 });
 
-test('what a pooler claims of a fleet is in proportion to its users that need something, by weight', () => {
+test('the claim of a pooler in a fleet is in proportion to its users that need something, by weight', () => {
   const claims: (number | undefined)[] = [];
   const source: Leases = {
     acquire: (_, { claimants }) => {

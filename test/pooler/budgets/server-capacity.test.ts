@@ -1,4 +1,4 @@
-// What a server allows is the budget of its users, where nobody says another.
+// The connections that a server allows are the budget of its users, unless another is configured.
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-test('who waits in vain is told which budget has nothing left, and who holds it', async () => {
+test('a client that waits in vain is told which budget is exhausted, and which users hold it', async () => {
   const { host, port, password, database: dbname } = db;
   const place = { host, port, password, dbname };
   const pooler = await startTestPooler(db, {

@@ -42,7 +42,7 @@ test('limits on top of each other databases whose limits add up to the limit for
   await allGetOn(users.map((user, n) => work(user, 3, query, n % 2 === 0 ? dbname : 'other')));
 });
 
-test('what is promised to a user is there beside many others', async () => {
+test('connections that are promised to a user are there beside many others', async () => {
   const { work, settled, nameOf, show } = await startTenants(db, [...users, 'promised'], capacity, {
     users: { [`${db.database}_promised`]: { minUserConnections: 3 } },
   });
@@ -67,7 +67,7 @@ test('users who come with one query each take nothing from one who works', async
     await passing.end();
     seen.push(...connectionsOf('busy'));
   }
-  // What those have left behind is enough for those who come.
+  // The connections that they have left are enough for the users that come.
   expect(seen.filter((connections) => connections < 2)).toEqual([]);
 });
 

@@ -27,7 +27,7 @@ export interface Tenants extends TestPooler {
 
 export type Question = (client: pg.Client) => Promise<unknown>;
 
-/** What the clients of one user do. */
+/** The work of one user's clients. */
 export class Work {
   answers = 0;
   readonly errors: Error[] = [];

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 
-/** What must have become of a transfer. */
+/** The required outcome of a transfer. */
 export type Fate = 'gone' | 'either' | 'kept';
 
 export interface Transfer {
@@ -47,7 +47,7 @@ export async function openBank(admin: pg.Client, roles: readonly string[]): Prom
       grant select on ${schema}.place to ${roles.join(', ')};`);
 }
 
-/** What each transfer must have come to, in one database. */
+/** The required outcome of each transfer, in one database. */
 export class Book {
   readonly #fates = new Map<string, { readonly transfer: Transfer; fate: Fate }>();
 
@@ -62,7 +62,7 @@ export class Book {
     return transfer;
   }
 
-  /** What would commit it may have been sent: from here on nobody knows, until there is an answer. */
+  /** A COMMIT may have been sent: the outcome is unknown until there is an answer. */
   sent({ id }: Transfer): void {
     this.#note(id, 'either');
   }

@@ -28,7 +28,7 @@ export interface ChaosPlan {
   /** Clients beside them that only read, and whose statements share connections. */
   readonly readers?: number;
   readonly users: readonly string[];
-  /** What the users may have, by name. */
+  /** Options of the users, by name. */
   readonly userOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Each RELOAD takes the next one. */
   readonly trees: readonly ConfigTree[];

@@ -205,7 +205,7 @@ export class DriverActor {
     else await this.#ask({ name: 'insert', text, values: lineOf(transfer) });
   }
 
-  /** What one message commits. */
+  /** Transfers that one message commits. */
   async #transferAtOnce(): Promise<void> {
     const transfer = this.#newTransfer();
     const all = [...updatesOf(transfer), insertOf(transfer)].join(';');
@@ -235,7 +235,7 @@ export class DriverActor {
     const expected = JSON.stringify([{ token, name, zone, place: schema, mark }]);
     const actual = JSON.stringify(rows);
     if (actual !== expected) this.#complain(`looks, and sees ${actual} in place of ${expected}`);
-    // The same name for everyone, and a text that only this client has.
+    // One name for all clients, and a text that only this client has.
     const own = { name: 'own', text: `select ${this.#part.id} as id, $1::text as token`, values: [token] };
     const { rows: owned } = await this.#ask(own);
     if (owned[0]?.id !== this.#part.id || owned[0]?.token !== token)
@@ -274,7 +274,7 @@ export class DriverActor {
     await this.#look();
   }
 
-  /** What sets it for the session, and for the transaction only. */
+  /** Statements that set it for the session, and for the transaction only. */
   #drawSetting(state: SessionState): [string, string] {
     const value = `${this.#part.id} ${++this.#number}`;
     const what = this.#random.below(5);

@@ -96,7 +96,7 @@ class ProxyLink {
   #ending: Ending = 'reset';
   #isStalled = false;
   #isCut = false;
-  /** What the pooler does does not matter any more to what is on its way. */
+  /** Bytes that are on their way arrive, whatever the pooler does. */
   #isOnItsOwn = false;
 
   constructor(pooler: Socket, server: Socket, keeper: LinkKeeper) {

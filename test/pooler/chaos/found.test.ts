@@ -1,4 +1,4 @@
-// What the chaos has found, each by itself and without chance.
+// Defects that the chaos has found, each alone and without chance.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type pg from 'pg';
@@ -49,7 +49,7 @@ test('clients that wait while all connections are replaced are served by the new
   await holders[1]?.query('commit');
 });
 
-test('clients that wait while all connections are replaced can leave, and nobody else has to wait for it', async () => {
+test('clients that wait while all connections are replaced can leave, and no other client has to wait for it', async () => {
   const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 1 } });
   const console = await startConsole(pooler);
   const holder = await startHolder(pooler);
@@ -111,7 +111,7 @@ test('a server that is given up while it is busy counts until it is gone', async
   await proxy.stop();
 });
 
-test('a cancel that the server gets late, when the pooler has given it up, hits nobody else', async () => {
+test('a cancel request that the server gets late, when the pooler has given it up, hits no other client', async () => {
   const proxy = await FaultProxy.start(db);
   const { host, port } = proxy;
   const pooler = await startTestPooler(db, {

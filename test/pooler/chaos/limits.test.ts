@@ -1,4 +1,4 @@
-// The same chaos where every kind of limit holds at once: PostgreSQL's own list of sessions never has one too many.
+// Chaos where every kind of limit holds at once: PostgreSQL's own list of sessions never has one too many.
 //
 // HEADGATE_SEED=<seed> makes the same draws again; HEADGATE_CHAOS_SECONDS says for how long.
 import { expect, test } from 'vitest';

@@ -70,7 +70,7 @@ export class Observer {
   async #watch(): Promise<void> {
     while (!this.#isOver) {
       const all = await this.sessions();
-      // Those the pooler has lost, or may have given up, and PostgreSQL could not notice it.
+      // Sessions that the pooler has lost or given up, and whose end PostgreSQL could not notice.
       const connected = all.filter(({ port }) => !this.#proxy.isLost(port));
       this.samples++;
       this.most = Math.max(this.most, connected.length);

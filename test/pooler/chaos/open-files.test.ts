@@ -85,7 +85,7 @@ test.runIf(process.platform === 'linux')(
     for (let n = 0; n < 20; n++) await work(clients.slice(0, 3));
     expect((await boss.query('show servers')).rows).toHaveLength(3);
 
-    // Who has taken one of them and says nothing does not keep it for long.
+    // A silent client does not keep its place for long.
     await expect.poll(() => enters({ user: 'boss', database: 'headgate' }), { timeout: 15_000 }).toBe(true);
 
     for (const socket of silent) socket.destroy();

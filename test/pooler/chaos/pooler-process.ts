@@ -27,7 +27,7 @@ export async function startPoolerProcess(
   const configFile = join(folder, 'headgate.json');
   writeFileSync(configFile, JSON.stringify(treeFor(db, tree)), { mode: 0o600 });
   const args = [program, 'serve', '--config', configFile];
-  // What is set for the tests is no configuration of the pooler.
+  // Variables of the tests are no configuration of the pooler.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('HEADGATE_')),
   );

@@ -17,7 +17,7 @@ import * as segments from './segments.js';
 import { differenceOf, type Segment, tagOf } from './segments.js';
 import { judge, Lost, newToken, type Part, Refused, type Stage } from './stage.js';
 
-/** They may come at any time. */
+/** Messages that may come at any time. */
 const asynchronous: readonly number[] = [Backend.notice, Backend.parameterStatus, Backend.notification];
 
 export class RawActor {
@@ -30,7 +30,7 @@ export class RawActor {
   #key: BackendKey | undefined;
   /** Statements of the present session. */
   #known: string[] = [];
-  /** It has cancelled something, which may come late: the session has that coming. */
+  /** A cancel request was sent, and may hit a later statement of the session. */
   #hasCancelled = false;
 
   constructor(stage: Stage, part: Part, random: SeededRandom) {
@@ -101,7 +101,7 @@ export class RawActor {
       });
       const message = await this.#stage.inTime(this.#part, what, next);
       if (!asynchronous.includes(message.type)) messages.push(message);
-      // What is waited for does not come after an error.
+      // The awaited message does not come after an error.
       if (message.type === Backend.error && type !== Backend.readyForQuery) return messages;
     }
     return messages;
@@ -178,7 +178,7 @@ export class RawActor {
     }
   }
 
-  /** It is gone, and does not wait for answers. */
+  /** The client leaves without waiting for answers. */
   async #go(): Promise<never> {
     this.#stage.saw('client destroyed');
     const { socket } = this.#session;
@@ -253,7 +253,7 @@ export class RawActor {
     return (await this.#answer('COPY', ['57014']).catch(valueOfRefusal)) !== undefined;
   }
 
-  /** Whoever cancels may be too late; nobody else may notice. */
+  /** A cancel request may be too late, and must not hit another client. */
   async #cancel(): Promise<void> {
     const token = newToken();
     writeQuery(this.#session.writer, `select '${token}' from pg_sleep(${this.#random.below(150) / 1_000})`);

@@ -23,11 +23,11 @@ export interface Segment {
   readonly tokens?: readonly string[];
   /** Errors that it may lead to, besides those that anyone may get. */
   readonly accepted?: readonly string[];
-  /** What its error must say. */
+  /** Text that the expected error contains. */
   readonly errorSays?: string;
-  /** What it commits, by itself or with what came before. */
+  /** Transfers that the segment commits, alone or with earlier ones. */
   readonly commits?: Transfer;
-  /** It is the COMMIT of a transaction: its tag says what became of it. */
+  /** The COMMIT of a transaction, whose tag says whether it committed. */
   readonly isCommit?: boolean;
   /** A statement of this name is prepared when it has succeeded. */
   readonly prepares?: string;
@@ -95,7 +95,7 @@ export function transferTransaction(transfer: Transfer, random: SeededRandom): S
   });
   const any = (text: string): Segment => (random.chance(0.5) ? query(text) : extended(text));
   return [
-    // It can't be refused: what comes next would be committed by itself.
+    // The segment must not fail: the next one would be committed alone.
     query('begin'),
     any(first),
     any(second),
@@ -219,7 +219,7 @@ export function copyOut(token: string): Segment {
   };
 }
 
-/** What is not as it must be in an answer that is no error. */
+/** The mistake in an answer that is no error. */
 export function differenceOf(segment: Segment, messages: readonly Received[]): string | undefined {
   const types = messages.map(({ type }) => String.fromCharCode(type)).join('');
   if (types !== `${segment.types}Z`)

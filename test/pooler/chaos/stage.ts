@@ -1,4 +1,4 @@
-// What all who take part in the chaos share: where the pooler is, what must be true, and the list of what was not.
+// State that all actors of the chaos share: the pooler's address, required outcomes, and the list of violations.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Book } from './bank.js';
@@ -15,7 +15,7 @@ export class Stage {
   readonly host = '127.0.0.1';
   readonly port: number;
   readonly books: ReadonlyMap<string, Book>;
-  /** What did not go as it must, in words. */
+  /** Violations, as sentences. */
   readonly wrong: string[] = [];
   /** How often something happened, by its name: a chaos in which nothing happens proves nothing. */
   readonly seen = new Map<string, number>();
@@ -41,7 +41,7 @@ export class Stage {
     this.wrong.push(`at ${ms} ms client ${part.id} (${part.user}@${part.database}): ${what}`);
   }
 
-  /** What nobody has waited for longer than this hangs. */
+  /** A wait that is longer than this counts as hanging. */
   async inTime<T>(part: Part, what: string, promise: Promise<T>): Promise<T> {
     const timer = new AbortController();
     const late = sleep(longestMs, 'late' as const, { signal: timer.signal, ref: false });
@@ -56,7 +56,7 @@ export class Stage {
 
 const longestMs = 15_000;
 
-/** What only one client knows. It is no number. */
+/** A token that only one client has. Not a number. */
 export function newToken(): string {
   return `t${randomBytes(6).toString('hex')}`;
 }
@@ -74,9 +74,9 @@ export class Refused extends Error {
   }
 }
 
-/** What a client may be told although it did nothing wrong: no server was free in time, or its transaction has failed before. */
+/** Errors that a client may get without a fault of its own: no server was free in time, or its transaction has failed before. */
 const innocentErrors = ['53300', '08001', '25P02'];
-/** What may be the last word: ended by an operator, by a timeout, with its server, or not let in. */
+/** Errors that may end a client: ended by an operator, by a timeout, with its server, or not let in. */
 const innocentEnds = [
   '57P01',
   '57P02',

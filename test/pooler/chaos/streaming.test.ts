@@ -7,11 +7,11 @@ import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
 import { type PoolerProcess, startPoolerProcess } from './pooler-process.js';
 
-// It takes a few seconds on a machine that has nothing else to do.
+// Takes a few seconds on an idle machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const megabyte = 1_000_000;
-/** What a pooler may use more than when it has just begun. */
+/** How much more memory a pooler may use than at its start. */
 const allowance = 100 * megabyte;
 
 let db: TestDatabase;
@@ -99,7 +99,7 @@ test('a result of 1 GB for a client that does not read it waits at the server, a
   slow.socket.pause();
   writeQuery(slow.writer, "select repeat('s', 1000000), 'slow' from generate_series(1, 1024)");
   slow.send();
-  /** What the slow one's server is doing. */
+  /** Wait event of the slow reader's server process. */
   const waitOf = async (): Promise<string | undefined> => {
     const { rows } = await watcher.query(
       `select wait_event as wait from pg_stat_activity where datname = current_database() and state = 'active' and query like '%''slow''%'

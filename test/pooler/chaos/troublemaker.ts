@@ -11,7 +11,7 @@ export interface TroublePlan {
   readonly databases: readonly string[];
   /** A connection to PostgreSQL itself, with all rights. */
   readonly adminUrl: string;
-  /** Who may use the console. */
+  /** The user of the console. */
   readonly operator: string;
 }
 
@@ -141,7 +141,7 @@ export class Troublemaker {
     await this.#resume(database);
   }
 
-  /** It may have been ended by somebody else's RESUME. */
+  /** Ignores the error where another RESUME was first. */
   async #resume(database = ''): Promise<void> {
     await this.#console(`RESUME ${database}`).catch(() => {});
   }
@@ -151,7 +151,7 @@ export class Troublemaker {
     const others = clients.filter(({ user }) => user !== this.#plan.operator);
     if (others.length === 0) return;
     await this.#console(`KILL_CLIENT ${this.#random.pick(others).id}`).catch(() => {
-      // It has gone by itself.
+      // The client has left by itself.
     });
   }
 

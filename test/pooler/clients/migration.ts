@@ -13,7 +13,7 @@ export const batches = 6;
 const begin = `create type mood as enum ('sad', 'glad'); create table moods (m mood);
   create table moved (id int, n int, at timestamp, note text)`;
 
-/** What is changed before each batch but the first, and who does it. */
+/** The change before each batch but the first, and the client that makes it. */
 const changes: readonly { readonly by: 'outsider' | 'client'; readonly text: string }[] = [
   { by: 'outsider', text: 'alter table moved alter n type bigint' },
   { by: 'client', text: 'alter table moved alter at type timestamptz' },
@@ -31,7 +31,7 @@ export interface Worksite {
   begin(): Promise<void>;
   /** Makes the change that comes before this batch. */
   migrate(batch: number): Promise<void>;
-  /** What is in the tables, read by the outsider. */
+  /** Content of the tables, read by the outsider. */
   readBack(): Promise<{ moved: readonly Moved[]; moods: readonly string[] }>;
 }
 

@@ -84,7 +84,7 @@ describe.each([true, false])('postgres.js under load, prepares: %s', (prepare) =
     );
   });
 
-  test('what is cancelled ends, and what runs beside it does not', async () => {
+  test('postgres.js cancels one query, and the query beside it goes on', async () => {
     const sql = sqlOf({ max: 3, prepare });
     const others = sqlOf({ max: 1, prepare });
     const slow = sql`select pg_sleep(60), 'to be cancelled'`;

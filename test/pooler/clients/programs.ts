@@ -17,7 +17,7 @@ export interface Output {
 /** Where a program is to connect to. */
 export type Place = Pick<TestDatabase, 'host' | 'port' | 'user' | 'password' | 'database'>;
 
-/** What is not run must not look as if it had passed. */
+/** A test that is not run must not look as if it had passed. */
 export function sayNotRun(what: string, whatToDo: string): void {
   process.stderr.write(`\n!!! NOT RUN: ${what}. ${whatToDo} !!!\n\n`);
 }

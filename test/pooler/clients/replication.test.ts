@@ -293,7 +293,7 @@ describe.runIf(programs !== undefined)('replication through the pooler', () => {
     await client.query('insert into noted select generate_series(1, 3)');
     await third;
     expect(lines).toEqual([1, 2, 3].map((n) => `table public.noted: INSERT: n[integer]:${n}`));
-    // What the receiver says of its progress goes the other way.
+    // The receiver's reports of its progress go the other way.
     const { rows } = await client.query('select pg_current_wal_lsn() as lsn');
     await expect
       .poll(

@@ -1,4 +1,4 @@
-// What a reload changes, and when.
+// The changes that a reload makes, and when.
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { adjustPolicy, type PoolPolicy, readPolicy } from '../../../src/core/pool-policy.js';

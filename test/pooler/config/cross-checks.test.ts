@@ -9,7 +9,7 @@ import { enough, folderWith, load, problemsOf } from './config-files.js';
 const certificates = join(import.meta.dirname, '../../support/dsql-certificates');
 const database = 'databases: { app: {} }\n';
 
-/** What is wrong, without where it is. */
+/** Messages of the problems, without their places. */
 function wrongWith(yaml: string, files: Record<string, string> = {}): string[] {
   return problemsOf(() => load(yaml, {}, files)).map((problem) => problem.replace(/^\S+:\d+:\d+ {2}/, ''));
 }

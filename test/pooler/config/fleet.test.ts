@@ -1,4 +1,4 @@
-// What several machines share: every setting by its names, what is wrong with a fleet, and what follows from its limit.
+// Settings of a fleet: each by its names, mistakes, and what follows from its limit.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

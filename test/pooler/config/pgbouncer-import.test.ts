@@ -360,7 +360,7 @@ test('A pgbouncer.ini has a lifetime for one database that is not cut to one use
   expect(of('other')).toMatchObject({ serverLifetime: 0, serverMaxUses: 1 });
 });
 
-test('A pgbouncer.ini says nothing about uses where nobody has a lifetime of 0', () => {
+test('A pgbouncer.ini without a lifetime of 0 is imported without a limit of uses', () => {
   const { tree } = importedLines('[databases]', 'app = server_lifetime=60', '[pgbouncer]');
   expect(tree.data['databases']).toEqual({ app: { host: ['/tmp'], serverLifetime: '1m' } });
 });
@@ -476,7 +476,7 @@ test('A pgbouncer.ini has the last word of several for the same', () => {
   expect(config.listen.port).toBe(2);
 });
 
-test('A pgbouncer.ini with names that nobody knows has them left out, with what was probably meant', () => {
+test('A pgbouncer.ini with unknown names is imported without them, with what was probably meant', () => {
   const { settings } = importedLines(
     '[pgbouncer]',
     'pool_mod = session',

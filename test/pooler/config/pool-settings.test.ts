@@ -79,7 +79,7 @@ const keptFor = (yaml: string) => {
   return [poolKeptFor(config, 'app'), poolKeptFor(config, 'one of *')];
 };
 
-test('A pool that nobody uses is kept for ever, or for as long as databases that came from * are, unless somebody says otherwise', () => {
+test('An unused pool is kept for ever, or for as long as databases that came from *, unless configured otherwise', () => {
   expect(keptFor('')).toEqual([0, 3_600_000]);
   expect(keptFor('timeouts: { poolIdleTimeout: 0, autodbIdleTimeout: 0 }')).toEqual([0, 0]);
   expect(keptFor('timeouts: { poolIdleTimeout: 1d, autodbIdleTimeout: 2d }')).toEqual([
@@ -87,7 +87,7 @@ test('A pool that nobody uses is kept for ever, or for as long as databases that
   ]);
 });
 
-test('A pool that nobody uses is forgotten after the time of fair shares where that is given, by itself or by a preset', () => {
+test('An unused pool is forgotten after the time of fair shares where that is given, by itself or by a preset', () => {
   expect(keptFor('fairShares: { inactiveTimeout: 1m }')).toEqual([60_000, 60_000]);
   expect(keptFor('fairShares: { preset: small }')).toEqual([300_000, 300_000]);
   expect(keptFor('fairShares: { preset: bursty }')).toEqual([0, 3_600_000]);

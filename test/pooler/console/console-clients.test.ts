@@ -184,7 +184,7 @@ function messages(write: (writer: MessageWriter) => void): Buffer {
   return writer.take();
 }
 
-/** What comes up to these characters, or up to the end. */
+/** The text up to these characters, or up to the end. */
 async function textUntil(socket: Socket, last: string | undefined): Promise<string> {
   let text = '';
   for await (const chunk of socket) {

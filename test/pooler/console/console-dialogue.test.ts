@@ -189,7 +189,7 @@ describe('The extended protocol', () => {
     ]);
   });
 
-  test('The extended protocol gives binary values to whoever wants them', () => {
+  test('The extended protocol gives binary values to clients that ask for them', () => {
     const here = new Console();
     here.pooler.poolRecords = [
       poolRecord({ ledger: { limit: 65, pending: 66, live: 67, closing: 68, peak: 69 } }),

@@ -18,7 +18,7 @@ import { FakePooler } from './fake-pooler.js';
 
 export class ConsoleServer implements AdminKeeper {
   readonly pooler = new FakePooler();
-  /** What the keeper of the sessions heard. */
+  /** Calls that the owner of the sessions got. */
   readonly events: string[] = [];
   readonly #sessions = new Map<number, AdminSession>();
   readonly #listeners: Listeners;

@@ -1,4 +1,4 @@
-// What docs/pooler-admin.md says is what the console does.
+// The console does as docs/pooler-admin.md says.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

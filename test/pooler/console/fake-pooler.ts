@@ -42,7 +42,7 @@ export class FakePooler implements PoolerView, PoolerControls {
   config: PoolerConfig;
   state: RunState = 'active';
   isShuttingDown = false;
-  /** What it was told, in order: `pause app`. */
+  /** Commands that it got, in order: `pause app`. */
   readonly told: string[] = [];
   readonly pending: Pending[] = [];
   readonly paused = new Set<string>();
@@ -61,7 +61,7 @@ export class FakePooler implements PoolerView, PoolerControls {
   fleetRecords: FleetStats[] = [];
   statsRecord: StatsRecord = { windowMs: 0, databases: [] };
   memoryUsage: NodeJS.MemoryUsage = { rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 };
-  /** What `kill`, `reload` and the like fail with. */
+  /** Error with which `kill`, `reload` and the like fail. */
   failure: Error | undefined;
   #wakers: (() => void)[] = [];
 

@@ -34,7 +34,7 @@ test.each([
   expect(changed.clientTls).toMatchObject({ keyFile: file('renewed.key'), certFile: file('renewed.pem') });
 });
 
-test('what is held outlives a SET of another setting, and not another configuration', () => {
+test('a value that is held outlives a SET of another setting, and not another configuration', () => {
   const config = withTls();
   withHeldSettings(config, 'client_tls_key_file', file('renewed.key'));
   const other = withHeldSettings(config, 'query_timeout', '7') as PoolerConfig;

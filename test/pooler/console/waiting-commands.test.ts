@@ -64,7 +64,7 @@ test('A command that waits is ended by a cancel request: a pause is undone, and 
   expect(here.transport.take()).toEqual([]);
 });
 
-test('A command that waits that can not be taken back goes on without whoever cancelled it', async () => {
+test('A waiting command that can not be taken back goes on without the client that cancelled it', async () => {
   const here = new Console();
   expect(here.ask(extended('SHUTDOWN WAIT_FOR_SERVERS'))).toEqual([
     'parseComplete',

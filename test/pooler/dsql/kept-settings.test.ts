@@ -128,7 +128,7 @@ describe.each(['transaction', 'session'])('in %s mode', (poolMode) => {
     expect(await shown(client)).toBe('0');
   });
 
-  test('what would change the meaning of statements is for DSQL to refuse', async () => {
+  test('a setting that changes the meaning of statements is left to DSQL to refuse', async () => {
     const pooler = await start();
     const client = await pooler.connect();
     const texts = [
@@ -312,7 +312,7 @@ test('BEGIN, SET TRANSACTION READ ONLY makes a transaction that is read-only on 
   await client.query('DELETE FROM notes');
 });
 
-test('what is swallowed is counted under one word in the log, in the metrics and on the console', async () => {
+test('a swallowed statement is counted under one word in the log, in the metrics and on the console', async () => {
   const lines: string[] = [];
   const pooler = await startDsqlPooler(
     dsql,
@@ -330,7 +330,7 @@ test('what is swallowed is counted under one word in the log, in the metrics and
   expect(rows.find(({ database }) => database === 'postgres')).toMatchObject({ total_swallowed_count: '3' });
   const metrics = await (await fetch(`http://127.0.0.1:${pooler.pooler.metricsPort}/metrics`)).text();
   expect(metrics).toMatch(/headgate_pooler_swallowed_total\{[^}]*what="statement_timeout"[^}]*\} 2/);
-  // What has not come is there at 0, so that rates see the first one.
+  // A series begins at 0, so that rates see the first count.
   for (const what of ['role', 'lock table', 'bytea_output'])
     expect(metrics).toMatch(new RegExp(`headgate_pooler_swallowed_total\\{[^}]*what="${what}"[^}]*\\} 0`));
 });

@@ -126,7 +126,7 @@ test('checks, cleaning after each transaction and giving up statements are nothi
   await client.query('RESET ALL');
   await client.query('BEGIN');
   await client.query('SELECT 1');
-  // It leaves in the middle of a transaction.
+  // The client leaves in the middle of a transaction.
   await client.end();
   const next = await pooler.connect();
   expect((await next.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);

@@ -55,9 +55,10 @@ test('a token that has expired meanwhile is replaced by the pooler, and its clie
   const pooler = await start({}, async (request) => {
     asked += 1;
     if (asked > 1) return tokensOf(dsql)(request);
-    const old = await dsql.token({ user: 'app', hostname: request.host, expiresIn: 1 });
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
-    return { token: old, expiresAt: new Date(Date.now() + 900_000) };
+    return {
+      token: dsql.expiredToken('app', request.host),
+      expiresAt: new Date(Date.now() + 900_000),
+    };
   });
   const client = await pooler.connect();
   expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
@@ -66,7 +67,7 @@ test('a token that has expired meanwhile is replaced by the pooler, and its clie
   await pooler.stop();
 });
 
-test('what DSQL refuses reaches the client of the pooler in the words of DSQL', async () => {
+test('a refusal of DSQL reaches the client of the pooler in the words of DSQL', async () => {
   const pooler = await start();
   const client = await pooler.connect();
   expect(await rejectionOf(client.query('LISTEN x'))).toMatchObject({ code: '0A000' });

@@ -1,4 +1,4 @@
-// What tools say on connecting, from their sources and from logs of servers, without what depends on a schema.
+// Statements that tools send on connecting, from their sources and from logs of servers, without what depends on a schema.
 
 /** One Query message: pgAdmin 4, web/pgadmin/utils/driver/psycopg3/connection.py. */
 export const pgAdmin = [

@@ -19,7 +19,7 @@ export class BadClient {
   readonly socket: Socket;
   /** The types of all messages that came. */
   types = '';
-  /** What the rows said. */
+  /** Values of the rows. */
   readonly rows: string[] = [];
   lastError: ErrorFields | undefined;
   /** The other side said goodbye first. */
@@ -99,7 +99,7 @@ export class BadClient {
     await this.untilClosed();
   }
 
-  /** What is wrong with what it was told, if something is. */
+  /** The mistake in the answers, if there is one. */
   get complaint(): string | undefined {
     if (this.#failure !== undefined) return `it was sent what is no message: ${String(this.#failure)}`;
     if (this.wasSentAway && !this.#scanner.isBetweenMessages) return 'the last message is cut';
@@ -111,7 +111,7 @@ export class BadClient {
     return undefined;
   }
 
-  /** It was sent away, and told why. */
+  /** The client was ended with a reason. */
   get wasToldWhy(): boolean {
     return this.types.endsWith('E') && this.lastError?.severity === 'FATAL';
   }

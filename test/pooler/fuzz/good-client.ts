@@ -3,7 +3,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import type { Place } from './bad-lives.js';
 
-/** It gets what it asks for, and what is its own. */
+/** A client that gets its own answers, and no others. */
 export class GoodClient {
   readonly #client: pg.Client;
   #isLeaving = false;
@@ -12,7 +12,7 @@ export class GoodClient {
   private constructor(client: pg.Client, name: string) {
     this.#client = client;
     this.#work = this.#run(name);
-    // Whoever asks for it later hears of it.
+    // The test awaits the work later, and gets the error then.
     this.#work.catch(() => {});
   }
 

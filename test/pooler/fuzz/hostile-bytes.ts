@@ -1,4 +1,4 @@
-// What bad clients send: sessions that were right, and then were cut, bent and shuffled, and noise.
+// Bytes of bad clients: correct sessions that were cut, changed and shuffled, and noise.
 import { copyDone, flush, sslRequest, sync, terminate } from '../../../src/wire/fixed-messages.js';
 import * as write from '../../../src/wire/frontend-writers.js';
 import { StartupCode, Target } from '../../../src/wire/message-types.js';
@@ -140,7 +140,7 @@ export function startup(random: SeededRandom, user: string, database: string): B
   return writer.take();
 }
 
-/** What can come first, besides a start. */
+/** First packets other than a startup packet. */
 export function otherStart(random: SeededRandom): Buffer {
   const writer = new MessageWriter();
   switch (random.below(5)) {

@@ -33,7 +33,7 @@ export async function leastMemory(served: Served, ask: () => Promise<unknown>): 
   return least;
 }
 
-/** What was kept for others is given back: at last, the process has no more memory than before and `most` bytes. */
+/** Memory of other clients is freed: in the end, the process has at most `most` bytes more than before. */
 export async function expectMemory(
   served: Served,
   ask: () => Promise<unknown>,

@@ -106,7 +106,7 @@ test('counters of the others never fall: not when pools are forgotten, get serie
   await look(5);
   forget(10, 3);
   await look(5);
-  // Those with series of their own make room for the oldest of the others.
+  // Pools with series of their own give place to the oldest of the others.
   forget(0, 2);
   const after = await look(5);
   expect(after.value('headgate_pooler_queries_total', { user: 'user_7' })).toBe(7);

@@ -89,7 +89,7 @@ test.each([
   },
 );
 
-test('on the loopback half requests keep nobody out, however many there are', async () => {
+test('on the loopback any number of half requests keeps no other request out', async () => {
   const { metricsPort } = await startMeasured();
   const half = await Promise.all(
     Array.from({ length: 150 }, async () => {
@@ -102,7 +102,7 @@ test('on the loopback half requests keep nobody out, however many there are', as
   );
   expect((await get(metricsPort, '/healthz')).status).toBe(200);
   expect((await get(metricsPort, '/metrics')).status).toBe(200);
-  // Those that came first have gone.
+  // The first connections are closed.
   await vi.waitFor(() => expect(half.filter(({ closed }) => !closed).length).toBeLessThan(100), soon);
   expect(half.slice(0, 50).every(({ closed }) => closed)).toBe(true);
 });

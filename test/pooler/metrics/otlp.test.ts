@@ -1,4 +1,4 @@
-// What a collector of OpenTelemetry gets from a real pooler, compared with what Prometheus gets.
+// Metrics that an OpenTelemetry collector gets from a real pooler, compared with those of Prometheus.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { otelVariables } from '../../../src/cli/otel-variables.js';
 import { consoleSettings } from '../../../src/pooler/config/console-settings.js';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-test('a collector gets every number that /metrics has, with its kind and unit, and the headers that nobody else sees', async () => {
+test('a collector gets every number that /metrics has, with its kind and unit, and the configured headers', async () => {
   const collector = new Collector();
   const lines: string[] = [];
   const otlpEndpoint = await collector.listen();

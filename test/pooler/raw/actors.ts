@@ -109,7 +109,7 @@ async function within<T>(promise: Promise<T>, complaint: () => string): Promise<
 const firstUserOid = 16_384;
 
 /**
- * What must be the same in two performances. OIDs of what the script creates become numbers in the order of their first appearance.
+ * Everything that must be equal in two performances. OIDs of what the script creates become numbers in the order of their first appearance.
  * Prepared statements have other names on the server. ParameterStatus is compared elsewhere (random-traces.test.ts).
  */
 class Transcript {

@@ -1,4 +1,4 @@
-// What is said to a client until it is let in or sent away.
+// Messages to a client until it is let in or refused.
 import { connect, type Socket } from 'node:net';
 import { ScramKeyCache } from '../../../src/pooler/auth/scram-keys.js';
 import { ServerAuthentication } from '../../../src/pooler/auth/server-authentication.js';

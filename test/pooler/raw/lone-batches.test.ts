@@ -165,7 +165,7 @@ describe.each([
     });
     afterAll(() => pooler.stop());
 
-    test('what one makes of its statement under other settings is not what others get', async () => {
+    test('a statement that a client prepared under other settings is not shared with other clients', async () => {
       const text = 'select * from kept limit 0';
       const again: Batch = { how: 'namedAgain', text: '' };
       const changed: Batch = { how: 'query', text: 'set search_path = other' };

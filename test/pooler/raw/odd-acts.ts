@@ -194,7 +194,7 @@ function encoded(name: string, lead: number): Act[] {
   ];
 }
 
-/** The same in an encoding that was set before. */
+/** Acts in an encoding that was set before. */
 const backslashes: readonly Act[] = [0x83, 0x95, 0xa5].map((lead) => ({
   text: Buffer.concat([
     Buffer.from("select E'"),
@@ -214,7 +214,7 @@ export const oddActs: readonly (readonly Act[])[] = [
   [...encoded('SJIS', 0x83), ...encoded('GBK', 0x95), ...encoded('BIG5', 0xa5), ...backslashes],
 ];
 
-/** What a first packet may ask for, besides who comes. */
+/** Startup parameters besides user and database. */
 export const startups: readonly (readonly (readonly [string, string])[])[] = [
   [],
   [['options', '-c search_path=pg_temp']],

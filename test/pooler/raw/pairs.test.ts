@@ -152,13 +152,13 @@ async function lookAsOther(session: RawSession): Promise<string[]> {
 }
 
 interface Seen {
-  /** What the first client sees at the end, unless it has left. */
+  /** State that the first client sees at the end, unless it has left. */
   readonly own: readonly string[] | undefined;
-  /** What others see, one on each server connection. */
+  /** State that other clients see, one on each server connection. */
   readonly others: readonly (readonly string[])[];
 }
 
-/** What a fresh session of PostgreSQL sees, whatever others do. */
+/** State that a fresh session of PostgreSQL sees, whatever others do. */
 let fresh: readonly string[];
 beforeAll(async () => {
   const session = await RawSession.start(db, StartupCode.version30);
@@ -182,7 +182,7 @@ const terminate = Buffer.from([0x58, 0, 0, 0, 4]);
 /** Clients that read at the same time: where there are fewer connections, their statements share them. */
 const readers = 4;
 
-/** What each of several statements at once is answered. The answers depend on a setting that clients change. */
+/** Answers to each of several statements at once. They depend on a setting that clients change. */
 async function readTogether(sessions: readonly RawSession[]): Promise<void> {
   const answers = await Promise.all(
     sessions.map((session, index) => ask(session, `select '1/2/2026'::date::text, '${index}'`)),

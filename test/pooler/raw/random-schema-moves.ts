@@ -205,7 +205,7 @@ export function batchesOf(steps: readonly Step[], servers: 'one' | 'several'): B
     if (isChange && others.some(({ isInTransaction }) => isInTransaction)) continue;
     if (servers === 'one' && who !== 'outsider' && others.some(({ isInTransaction }) => isInTransaction))
       continue;
-    // It would wait for a row that another transaction has changed.
+    // The statement would wait for a row that another transaction has changed.
     if (isUpdate(move, mine) && others.some(({ isInTransaction }) => isInTransaction)) continue;
     const next = batchOf(who, move, mine);
     if (next === undefined) continue;

@@ -63,7 +63,7 @@ const queries = [
 ];
 const names = ['', 'a', 'b'];
 
-/** What can be prepared under a name, and bound to it. */
+/** Statements to prepare under a name, with their parameters. */
 interface Repertoire {
   readonly names: readonly string[];
   readonly texts: readonly string[];
@@ -206,7 +206,7 @@ function withoutCrash(pipeline: readonly Extended[]): readonly Extended[] {
   });
 }
 
-/** What a startup packet says besides who comes. */
+/** Startup parameters besides user and database. */
 type FirstSettings = readonly (readonly [string, string])[];
 
 /** Both begin with the same data, one after the other. */
@@ -224,7 +224,7 @@ async function compare(
   for (const place of [db, pooler]) {
     const session = await RawSession.start(place, StartupCode.version30, first);
     const lines = await playIn(session, steps).finally(() => session.socket.destroy());
-    // What goes back to the first packet is reported when the server has been brought there, which is later.
+    // A setting that returns to its startup value is reported when the server has got it, which is later.
     const compared = first.length === 0 ? lines : lines.filter((line) => !line.startsWith('S '));
     // The server knows statements by other names.
     played.push(compared.map((line) => line.replace(/prepared statement "[^"]*"/, 'prepared statement')));

@@ -101,7 +101,7 @@ test('the first packet that is too long, too short or nonsense is refused with 0
     expect((await greet(pooler, bad)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
 });
 
-test('the first packet may never come: who only looks whether somebody listens is not worth a line in the log', async () => {
+test('the first packet may never come: a check whether the port listens is not logged', async () => {
   const before = log.length;
   const socket = await open(pooler);
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -141,7 +141,7 @@ test('a wish for encryption that comes a second time is refused with 08P01', asy
   }
 });
 
-test('a wish for encryption with bytes behind it is refused: they may be from somebody in between', async () => {
+test('a request for encryption with bytes behind it is refused: they may be from a man in the middle', async () => {
   for (const wish of [sslRequest, gssEncRequest]) {
     const { error } = await greet(pooler, Buffer.concat([wish, packet()]));
     expect(error).toMatchObject({ severity: 'FATAL', code: '08P01' });
@@ -297,7 +297,7 @@ test('a notice can greet every client', async () => {
   expect(lines).toContain('N NOTICE 00000 be nice');
 });
 
-test('what the server reports is asked of it once, and noticed when it changes', async () => {
+test('parameters that the server reports are asked for once, and followed when they change', async () => {
   const server = await startPostgres();
   const own: TestDatabase = { ...server, drop: () => server.stop() };
   const watching = await startTestPooler(own);

@@ -40,7 +40,7 @@ function numberOf(statement: PreparedStatement): number {
   return seen.indexOf(statement) + 1;
 }
 
-/** It comes so often, or once more; what stands in for it the last time. */
+/** Repeats a statement; the result is the name that stands in for it the last time. */
 function come(
   repeated: RepeatedStatements,
   text: string,

@@ -82,7 +82,8 @@ test('query_timeout lets a client wait that has none', async () => {
   });
   const first = await holder(pooler);
   const session = await waiter(pooler);
-  await first.query('select pg_sleep(0.5)');
+  // Its wait has been longer than another time limit.
+  await session.until(Backend.notice);
   await first.query('commit');
   expect((await session.until(Backend.readyForQuery)).length).toBeGreaterThan(0);
   session.socket.destroy();
@@ -127,7 +128,7 @@ describe('limits of clients on the console', () => {
     expect((await greet(pooler, packet())).error).toMatchObject({ code: '53300' });
   });
 
-  test('max_client_conn holds for nobody on the console', async () => {
+  test('max_client_conn does not hold on the console', async () => {
     const pooler = await startTestPooler(db, { admin, limits: { maxClientConn: 1 } });
     await pooler.connect();
     await connectTo(pooler, 'watcher');
@@ -157,7 +158,7 @@ test('auth_query is not asked in a database that is disabled, also for users who
   await boss.query('DISABLE secrets');
   const refusal = { code: '57P03', message: 'authentication database "secrets" is disabled' };
   await expect(logIn(pooler, 'app')).rejects.toMatchObject(refusal);
-  // Who is in the list needs no query.
+  // A user of the list needs no query.
   await pooler.connect({ user: 'boss', password: 'boss', database: 'pgbouncer' });
   await boss.query('ENABLE secrets');
   await logIn(pooler, 'app');

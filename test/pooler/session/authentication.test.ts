@@ -138,7 +138,7 @@ test('a client proves who it is by a secret that the server is asked for', async
   });
 });
 
-test('a client proves who it is as whoever, where one user of the server is for all', async () => {
+test('a client logs in under any name, where one user of the server is for all', async () => {
   const pooler = await startTestPooler(db, {
     auth: { type: 'any' },
     databases: bare({ user: 'scrammy', password: 'open sesame' }),
@@ -284,7 +284,7 @@ test('a client proves who it is and is told if the server does not believe the p
 
 const tls = { clientTls: { mode: 'require', ...files, caFile: 'ca.pem' } };
 
-test('TLS with clients is offered, and without it nobody comes in where it is required', async () => {
+test('TLS with clients is offered, and a client without TLS is refused where it is required', async () => {
   const pooler = await startTestPooler(db, tls, { files: certificates });
   const client = await pooler.connect({ ssl: { ca, servername: 'localhost' } });
   expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);

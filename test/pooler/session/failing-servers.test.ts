@@ -7,7 +7,7 @@ import { ScriptedServer, type ServerConnection } from './scripted-server.js';
 
 const { version30 } = StartupCode;
 
-/** What the client is told when its server does this in the middle of an answer, and whether it is let go then. */
+/** The client's error when its server does this in the middle of an answer, and whether the client is ended. */
 async function lastWords(act: (connection: ServerConnection) => void): Promise<unknown> {
   const server = await ScriptedServer.start({ answer: (text) => text !== 'wait' });
   const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
@@ -20,7 +20,7 @@ async function lastWords(act: (connection: ServerConnection) => void): Promise<u
   act(connection);
   await expect.poll(() => session.isClosed).toBe(true);
   await expect.poll(() => connection.socket.destroyed).toBe(true);
-  // It is not used again, and the next client does not notice anything.
+  // The connection is not used again, and the next client notices nothing.
   const next = await RawSession.start(pooler, version30);
   expect(typesOf(await next.ask((writer) => writeQuery(writer, 'select 1')))).toBe('CZ');
   expect(server.connections).toHaveLength(2);

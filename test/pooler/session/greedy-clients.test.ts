@@ -76,7 +76,7 @@ test.each(floods)(
     const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
     const others = [await pooler.connect(), await pooler.connect()];
     const greedy = await RawSession.start(pooler, StartupCode.version30);
-    // What is for it is read, and not looked at.
+    // Answers are read and ignored.
     greedy.socket.removeAllListeners('data').resume();
     const { sent } = flood(greedy.socket, repeated(2_000, write));
     expect(sent).toBeGreaterThan(0);
@@ -95,7 +95,7 @@ test.each(floods.slice(0, 2))(
     const received = (): number =>
       pooler.pooler.stats().pools.reduce((sum, { tally }) => sum + tally.received, 0);
     flood(greedy.socket, repeated(2_000, write));
-    // It is read from until its answers fill max_client_unread_size and the buffers of the two sockets, of up to 6 MB each, and then no more.
+    // The client is read from until its answers fill max_client_unread_size and the buffers of the two sockets, of up to 6 MB each, and then no more.
     const most = 16 * 1_024 * 1_024;
     const other = await pooler.connect();
     for (let before = -1; before !== greedy.socket.writableLength; ) {
@@ -123,7 +123,7 @@ test('a client that copies without end does not keep others from being served', 
   for (let n = 0; n < 5; n++) expect((await other.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
 });
 
-test('who only connects, many times over, does not keep others from being served', async () => {
+test('clients that only connect, many times over, do not keep others from being served', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
   const other = await pooler.connect();
   let isOver = false;

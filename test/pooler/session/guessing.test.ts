@@ -81,7 +81,7 @@ test('a right password is held back as a wrong one is, and other users come in m
   expect([good.heard(), bad.heard()]).toEqual(['', '']);
 });
 
-test('those beyond what is held back are refused at once, with the same words whatever their password is', async () => {
+test('logins beyond the number that is held back are refused at once, with the same words for any password', async () => {
   const pooler = await startGuarded({ failedLoginsAtOnce: 2 });
   await useUpFreeGuesses(pooler);
   for (const password of ['4', right]) await guess(pooler, 'joe', password);
@@ -108,7 +108,7 @@ test('a client that leaves while it is held back frees its connection, and its f
   expect(next.heard()).toBe('');
 });
 
-test('those who guess under many names from one address hold so many connections, and other users come in from there', async () => {
+test('an address that guesses under many names holds a limited number of connections, and other users log in from there', async () => {
   const pooler = await startGuarded({ failedLoginsFree: 1, failedLoginsAtOncePerAddress: 5 });
   const names = Array.from({ length: 12 }, (_, n) => `invented ${n}`);
   const guessAll = () => Promise.all(names.map((name) => guess(pooler, name, 'guess')));

@@ -22,7 +22,7 @@ test('bytes that are held back again and again stay what they were, and so does 
     fc.property(lengths, lengths, portions, (first, second, portion) => {
       const transport = { pauseReading() {}, resumeReading() {} } as unknown as Transport;
       const held = new HeldInput(new ClientFlow(transport, 1_000));
-      // They fill the beginning of the memory that small buffers have in common.
+      // Fills the beginning of the memory that small buffers share.
       const bystanders = Array.from({ length: 192 }, () => Buffer.allocUnsafe(64).fill(7));
       for (const stream of [queries(first), queries(second)]) {
         held.hold(stream, 0, stream.length);

@@ -1,4 +1,4 @@
-// Who is sent away by an administrator is gone at once, whether or not it reads what it is told, or closes its own end.
+// A client that an administrator ends is gone at once, whether or not it reads the error or closes its own end.
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
@@ -160,7 +160,7 @@ test('a client that was sent away before, and did not go, is gone when it is kil
   const client = await logIn(await open());
   const { rows } = await admin.query('SHOW CLIENTS');
   const { id } = rows.find(({ database }) => database === db.database);
-  // It is told, and its own end is waited for.
+  // The client gets the error, and the pooler waits for its end.
   await admin.query('SET client_idle_timeout = 1');
   await expect.poll(() => client.said().includes('57P05'), { timeout: 5_000 }).toBe(true);
   expect(await clients()).toBe(1);
@@ -191,7 +191,7 @@ test('a server that does not answer does not keep the pooler from an immediate e
   const { user, database } = silent.db;
   socket.write(startupPacket(StartupCode.version30, { user, database }));
   await expect.poll(() => waiting.pooler.stats().pools[0]?.waiting).toBe(1);
-  // It would wait for the server, and is told that it need not.
+  // The client waits for a server, and gets the error instead.
   void waiting.pooler.shutdown({ deadlineMs: 60_000 });
   let hasStopped = false;
   void waiting.stop().then(() => {

@@ -1,4 +1,4 @@
-// Who counts as a user: those of the list, and those whom the server knows when auth_query asks it.
+// Known users: those of the list, and those that the server has when auth_query asks it.
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -93,7 +93,7 @@ test.each([
   ['of somebody else', "rolname, rolpassword from pg_authid where rolname = 'joe' and $1 <> ''"],
   ['in the wrong order', "rolpassword, rolname from pg_authid where rolname = 'joe' and $1 <> ''"],
 ])(
-  'What auth_query answers lets nobody in with the secret %s, and the log says so without showing it',
+  'The secret %s from auth_query lets no user in, and the log says so without showing it',
   async (_, query) => {
     const pooler = await start(asking(`select ${query}`));
     await expect(pooler.connect({ ...right, user: 'jane' })).rejects.toMatchObject(unknown('jane'));
@@ -104,7 +104,7 @@ test.each([
 
 const users = { 'users.txt': '"joe" ""\n"watcher" ""' };
 
-test('Where nobody has to prove anything a user of the list comes in, and nobody else', async () => {
+test('Without proof of identity a user of the list is let in, and no other', async () => {
   const tree = {
     auth: { type: 'trust', file: 'users.txt' },
     users: { jane: { password: 'of the configuration' } },
@@ -123,7 +123,7 @@ test('Where nobody has to prove anything a user of the list comes in, and nobody
   );
 });
 
-test('Where nobody has to prove anything a user comes in whom the server knows, with a password or without', async () => {
+test('Without proof of identity a user is let in that the server knows, with a password or without', async () => {
   const tree = {
     auth: { type: 'trust', user: 'asker' },
     users: { asker: { password: 'ask' } },
@@ -134,20 +134,20 @@ test('Where nobody has to prove anything a user comes in whom the server knows, 
   await expect(pooler.connect({ user: 'ghost' })).rejects.toMatchObject(unknown('ghost'));
 });
 
-test('Where nobody has to prove anything a rule with trust is for users of the list, too', async () => {
+test('Without proof of identity a rule with trust is for users of the list, too', async () => {
   const tree = { auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt' }, databases: shop() };
   const pooler = await start(tree, { ...users, 'hba.conf': 'host all all all trust' });
   expect(await whoIs(pooler, { user: 'joe' })).toBe('shop');
   await expect(pooler.connect({ user: 'bare' })).rejects.toMatchObject(unknown('bare'));
 });
 
-test('Where nobody has to prove anything whoever comes is let in where there is no list, or where the name does not matter', async () => {
+test('Without proof of identity all users are let in where there is no list, or where the name does not matter', async () => {
   expect(await whoIs(await start({ databases: shop() }), { user: 'whoever' })).toBe('shop');
   const any = await start({ auth: { type: 'any', file: 'users.txt' }, databases: shop() }, users);
   expect(await whoIs(any, { user: 'whoever' })).toBe('shop');
 });
 
-test('Where nobody has to prove anything the console does not ask a server about its users, which has no database of that name', async () => {
+test('Without proof of identity the console does not ask a server about its users, which has no database of that name', async () => {
   const pooler = await start({
     auth: { type: 'trust', user: 'asker' },
     admin: { adminUsers: ['boss'] },
@@ -157,7 +157,7 @@ test('Where nobody has to prove anything the console does not ask a server about
   expect((await console.query('SHOW VERSION')).rows).toHaveLength(1);
 });
 
-test('Where nobody has to prove anything a certificate is not enough for a user who is not in the list', async () => {
+test('Without proof of identity a certificate is not enough for a user who is not in the list', async () => {
   const tree = (file: string): ConfigTree => ({
     clientTls: { mode: 'verify-full', keyFile: 'server.key', certFile: 'server.pem', caFile: 'ca.pem' },
     auth: { type: 'cert', file },

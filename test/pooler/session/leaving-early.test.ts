@@ -120,7 +120,7 @@ test('a client that terminates during its login is disconnected without a word n
 });
 
 test('a client that terminates while its login waits for a server leaves the queue, and is not answered', async () => {
-  // It lets nobody in, and refuses nobody.
+  // The server neither accepts nor refuses a login.
   const silent = await ScriptedServer.start({ greets: false });
   const pooler = await startTestPooler(silent.db);
   const socket = await open(pooler);

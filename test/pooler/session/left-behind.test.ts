@@ -64,13 +64,13 @@ async function look(session: RawSession, text: string): Promise<string> {
   return readDataRow(row.bytes, 0, row.bytes.length).join(', ');
 }
 
-/** What those see who have done this, and who come after them, on the server itself and through the pooler. */
+/** What a client that has done this sees, and the client after it, on the server itself and through the pooler. */
 async function compare(steps: readonly Step[], probe: string): Promise<void> {
   const [fresh, direct] = [await start(db), await start(db)];
   for (const step of steps) await take(direct, step);
   const expected = [await look(direct, probe), await look(fresh, probe)];
   direct.socket.destroy();
-  // What it has left is for the server to clear away.
+  // The server clears away what the client has left.
   await expect.poll(() => look(fresh, `select count(*) from pg_stat_activity where ${ofClients}`)).toBe('1');
 
   const client = await start(pooler);
@@ -163,7 +163,7 @@ test.each([
   [['set session authorization OTHER', 'reset all']],
   [['begin', 'set session authorization OTHER', 'rollback']],
   [['set role LIMITED', 'begin', 'set session authorization OTHER', 'rollback']],
-])('Who one is is nobody else: %j', async (texts) => {
+])('The identity of a session is not left to the next client: %j', async (texts) => {
   await compare(texts.map(named), who);
 });
 

@@ -131,13 +131,13 @@ test('a shutdown that is asked for twice goes by the more impatient one', async 
   await expect.poll(() => busy.isClosed).toBe(true);
 });
 
-test('a shutdown of a pooler that nobody has used is over at once', async () => {
+test('a shutdown of an unused pooler is over at once', async () => {
   const pooler = await startTestPooler(db);
   await pooler.pooler.shutdown({ deadlineMs: 0 });
   expect(pooler.pooler.addresses).toEqual([]);
 });
 
-test('a reload changes limits and timeouts for clients that are there, and drops nobody', async () => {
+test('a reload changes limits and timeouts for connected clients, and ends none', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
   const clients = await Promise.all([pooler.connect(), pooler.connect(), pooler.connect()]);
   const tree = treeFor(db, { pooling: { poolSize: 3 }, timeouts: { clientIdleTimeout: '1h' } });
@@ -197,7 +197,7 @@ test('a reload with files that can not be used changes nothing', async () => {
 
 const admin = { admin: { adminUsers: ['boss'], statsUsers: ['watcher'] } };
 
-test('the console is open to those who are named for it, and to nobody else', async () => {
+test('the console is open to the users that are named for it, and to no others', async () => {
   const pooler = await startTestPooler(db, admin);
   for (const database of ['headgate', 'pgbouncer']) {
     const boss = await pooler.connect({ database, user: 'boss' });

@@ -197,7 +197,7 @@ test('time a client that waits is told so', async () => {
   session.socket.destroy();
 });
 
-test('time a server connection is replaced when its life is over, and nobody notices', async () => {
+test('a server connection is replaced when its life is over, and no client notices', async () => {
   const pooler = await startTestPooler(db, {
     pooling: { poolSize: 1, serverLifetime: '200ms', serverLifetimeJitter: 0 },
   });

@@ -54,7 +54,7 @@ async function timesReached({ pooler }: TestPooler, limit: string): Promise<numb
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-test('a client whose messages nobody answers is read from up to max_client_pipeline_size, and no further', async () => {
+test('a client whose messages get no answer is read from up to max_client_pipeline_size, and no further', async () => {
   const server = await ScriptedServer.start();
   const pooler = await startTestPooler(server.db, {
     limits: { maxClientPipelineSize: '256KB' },
@@ -96,7 +96,7 @@ test('a client that does not read gets no more than max_client_unread_size ahead
   const other = await pooler.connect();
   // So many times the pooler could have read more from the server.
   for (let n = 0; n < 200; n++) await other.query('select 1');
-  // What was read from the server at once comes on top.
+  // One read of the server's socket comes on top.
   expect(mostUnread).toBeLessThan(limit + 256 * kilobyte);
   lazy.socket.resume();
   for (let n = 0; n < rows; n++) await lazy.until(Backend.readyForQuery);
@@ -234,7 +234,7 @@ test('a client with more settings than max_client_settings_size keeps its server
   }
   expect(await timesReached(pooler, 'max_client_settings_size')).toBeGreaterThan(0);
   await greedy.end();
-  // Whoever gets the server afterwards finds nothing of it.
+  // The next client of the server finds nothing of it.
   const next = await pooler.connect();
   await expect
     .poll(async () => {

@@ -20,7 +20,7 @@ interface Scene extends TestPooler {
   readonly client: pg.Client;
   /** All connections are reset, and new ones are, too. */
   leave(): Promise<void>;
-  /** It has been tried so often that nobody expects anything of the next attempt. */
+  /** Many attempts have failed, so that the next one is far away. */
   keepsFailing(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ test('while a server is away a new client does not wait for an attempt that hang
   expect((await answer).rows).toEqual([{ n: 7 }]);
 });
 
-test('while a server is away a new client makes the next attempt where nobody waits for one', async () => {
+test('while a server is away a new client makes the next attempt where no client waits', async () => {
   const { client, leave, connect, front, pooler } = await start({ timeouts: { queryWaitTimeout: '2s' } });
   await leave();
   await expect(client.query('select 1')).rejects.toMatchObject({ code: '08001' });

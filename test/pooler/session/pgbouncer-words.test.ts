@@ -315,7 +315,7 @@ test('an unsupported startup parameter is refused before the protocol is negotia
 });
 
 test.skipIf(!hasSystemCalls())(
-  'who runs the pooler is its administrator by the Unix socket as user pgbouncer, and nobody else is',
+  'the system user of the pooler is its administrator by the Unix socket as user pgbouncer, and no other is',
   async () => {
     const dir = mkdtempSync(join(tmpdir(), 'hg-'));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));

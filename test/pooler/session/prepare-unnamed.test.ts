@@ -88,7 +88,7 @@ test('statements without a name that come again and again are no different in a 
   await client.query('drop table moved');
 });
 
-test('statements without a name that come again and again are asked as they came when a table has changed, and nobody hears of it', async () => {
+test('statements without a name that come again and again are sent as they came when a table has changed, and no client notices', async () => {
   const pooler = await sharing();
   const [first, second] = await Promise.all([pooler.connect(), pooler.connect()]);
   const text = 'select * from changing where a = $1';
@@ -231,7 +231,7 @@ const changes = [
   'discard all',
 ];
 
-/** What a client does next, in words that say how, should it be answered wrongly. */
+/** The client's next act, in words for the message of a failure. */
 type Act =
   | { readonly turns: readonly (typeof statements)[number][] }
   | { readonly query: string }

@@ -1,4 +1,4 @@
-// The same as in server-death.test.ts with a real server, whose processes are ended while clients work.
+// Deaths of a real server, whose processes are ended while clients work; a scripted server is in server-death.test.ts.
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { copyDone, flush, sync } from '../../../src/wire/fixed-messages.js';
@@ -16,7 +16,7 @@ import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
 
-/** What a client does again and again until its connection ends. */
+/** Work that a client repeats until its connection ends. */
 type Work = (session: RawSession, turn: number) => Promise<unknown>;
 
 function ask(session: RawSession, ...texts: readonly string[]): Promise<unknown> {
@@ -99,7 +99,7 @@ async function startServer(): Promise<TestDatabase> {
   const db = { ...server, drop: async () => {} };
   const admin = await connect(db);
   await admin.query('create table kept (n int)');
-  // What is not on disk yet is lost with the first process that is killed.
+  // Unwritten data is lost with the first process that is killed.
   await admin.query('checkpoint');
   await admin.end();
   return db;

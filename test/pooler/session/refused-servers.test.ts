@@ -19,7 +19,7 @@ function come(pooler: TestPooler): Promise<Greeting> {
 }
 
 test.each(['3D000', '28000', '28P01', '42501'])(
-  'what a server will say again is told at once %s',
+  'a permanent refusal of a server reaches the client at once: %s',
   async (code) => {
     const server = await ScriptedServer.start({ refusal: refusal(code) });
     const pooler = await startTestPooler(server.db);
@@ -33,7 +33,7 @@ test.each(['3D000', '28000', '28P01', '42501'])(
   },
 );
 
-test('what a server will say again is told at once to all who wait, however many they are', async () => {
+test('a permanent refusal of a server reaches all waiting clients at once', async () => {
   const server = await ScriptedServer.start({ refusal: refusal('28P01') });
   const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });
   const codes = await Promise.all(Array.from({ length: 20 }, async () => (await come(pooler)).error?.code));
@@ -42,7 +42,7 @@ test('what a server will say again is told at once to all who wait, however many
   expect(server.refused).toBeLessThan(20);
 });
 
-test('what a server will say again is told at once to a client that is in already as an ERROR, and it goes on when the server has changed its mind', async () => {
+test('a permanent refusal of a server reaches a connected client at once as an ERROR, and the client goes on when the server accepts again', async () => {
   const server = await ScriptedServer.start();
   const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
   const session = await RawSession.start(pooler, version30);
@@ -61,7 +61,7 @@ test('what a server will say again is told at once to a client that is in alread
   session.socket.destroy();
 });
 
-test('what a server will say again is told at once and not to clients that can wait for a connection that there is', async () => {
+test('a permanent refusal of a server does not reach clients that can wait for an open connection', async () => {
   const wait = "select 'wait'";
   const server = await ScriptedServer.start({ answer: (text) => text !== wait });
   const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });

@@ -1,4 +1,4 @@
-// What a reload means for those who are there when their database is another one, or is no more.
+// A reload that changes or removes the database of connected clients.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SessionCounter } from '../../support/counting.js';

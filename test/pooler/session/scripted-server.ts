@@ -21,15 +21,15 @@ import type { TestDatabase } from '../../support/postgres.js';
 export interface ScriptedServerOptions {
   /** Default: none. */
   readonly key?: BackendKey;
-  /** What it says to whoever wants to come in, before it hangs up. */
+  /** Answer to a login before the server hangs up. */
   readonly refusal?: ErrorFields | undefined;
-  /** Whoever logs in hears nothing before this. */
+  /** Logins get no answer before this. */
   readonly beforeLogin?: () => Promise<void>;
   /** False: whoever logs in hears nothing, and waits. */
   readonly greets?: boolean;
-  /** What it reports to begin with. */
+  /** Parameters that the server reports at login. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** What it says to a query besides that it is done; undefined for nothing at all, not even that. */
+  /** Called with each query. False: the server adds no CommandComplete and no ReadyForQuery. */
   readonly answer?: (text: string, connection: ServerConnection) => boolean;
   /** Takes a cancel request, and hangs up when it is done with it. Default: at once. */
   readonly cancel?: (hangUp: () => void) => void;
@@ -102,7 +102,7 @@ export class ServerConnection {
 }
 
 export class ScriptedServer {
-  /** Those that were let in, the oldest first. */
+  /** Connections that are logged in, oldest first. */
   readonly connections: ServerConnection[] = [];
   /** Requests to cancel that came, by their keys. */
   readonly cancelKeys: BackendKey[] = [];

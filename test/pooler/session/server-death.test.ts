@@ -10,7 +10,7 @@ import { startTestPooler } from '../../support/pooler.js';
 import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
 import { ScriptedServer, type ServerConnection } from './scripted-server.js';
 
-/** What the scripted server answers at the moment of its death. It leaves nothing in the session. */
+/** The scripted server's answer at the moment of its death. Leaves nothing in the session. */
 const moment = "select 'moment'";
 
 const terminated = { severity: 'FATAL', code: '57P01', message: 'terminating connection due to a test' };
@@ -40,7 +40,7 @@ const nextQuery = bytesOf((writer) => writeQuery(writer, 'select 2'));
 interface Death {
   readonly name: string;
   readonly strike: (connection: ServerConnection) => void;
-  /** What the client is told; undefined where it depends on what comes through. */
+  /** The client's error; undefined where it depends on which bytes arrive. */
   readonly code?: string;
 }
 
@@ -65,13 +65,13 @@ interface Moment {
   /** The query at which it comes, of the client (where it has the client's number) or of the pooler. */
   readonly asks: string;
   readonly at: RegExp;
-  /** What the server says before it dies. */
+  /** The server's last bytes. */
   readonly says?: Buffer;
   /** The server dies when the client has got a message of this type, and not before. */
   readonly after?: number;
-  /** What the client has sent on by then. */
+  /** Bytes that the client has sent by then. */
   readonly inFlight?: Buffer;
-  /** What the client has asked before, while another has set something else on the only server. */
+  /** Earlier statements of the client, while another has changed a setting on the only server. */
   readonly before?: string;
 }
 
@@ -212,7 +212,7 @@ test('an idle server connection that gets a FATAL is not given to clients any mo
   session.socket.destroy();
 });
 
-test('an idle server connection that gets a FATAL at the moment that a client asks is told to that client, or to nobody', async () => {
+test('an idle server connection that gets a FATAL at the moment that a client asks reaches that client, or none', async () => {
   const ends: Record<string, number> = {};
   for (let run = 0; run < 40; run++) {
     const { server, session } = await idleServer(({ socket }) => socket.end());

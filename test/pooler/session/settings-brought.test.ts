@@ -11,7 +11,7 @@ type Given = readonly (readonly [string, string])[];
 /** A server of version 17 or older, which does not tell what the search path is. */
 const parameters = { server_version: '17.1', TimeZone: 'UTC', DateStyle: 'ISO, MDY' };
 
-/** It says yes to everything, and what it was set to it does not have to remember here. */
+/** A server that accepts every statement, and keeps no settings. */
 function agree(text: string, connection: ServerConnection): boolean {
   if (/^set /i.test(text)) connection.done('SET');
   return !/^set /i.test(text);
@@ -42,7 +42,7 @@ test('a server is brought from one client’s settings to the next one’s by on
   const { queries } = server.connection;
   queries.length = 0;
   await ask(first, 'select 2');
-  // The same client again: nothing is set.
+  // This client again: nothing is set.
   expect(queries.splice(0)).toEqual(['select 2']);
   await ask(second, 'select 3');
   const [brought = '', asked] = queries;

@@ -115,7 +115,7 @@ test.each(settings)(
   },
 );
 
-test('a setting follows the client to every server, and nobody else has it a role', async () => {
+test('a setting follows the client to every server, and no other client has it: a role', async () => {
   const client = await pooler.connect();
   await client.query('create role somebody');
   await client.query('set role somebody');
@@ -131,7 +131,7 @@ test('a setting follows the client to every server, and nobody else has it a rol
   expect(pins()).toBe(0);
 });
 
-test('a setting follows the client to every server, and nobody else has it a role that is gone meanwhile ends the client, and its query is not run as somebody else', async () => {
+test('a setting follows the client to every server: a role that was dropped ends the client, and its query is not run as another role', async () => {
   const client = await pooler.connect();
   const other = await pooler.connect();
   await client.query('create table ran_as (who text)');
@@ -149,7 +149,7 @@ test('a setting follows the client to every server, and nobody else has it a rol
   await other.query('drop table ran_as');
 });
 
-test('a setting follows the client to every server, and nobody else has it changed in the extended protocol, with and without a name', async () => {
+test('a setting follows the client to every server, and no other client has it: changed in the extended protocol, with and without a name', async () => {
   const client = await pooler.connect();
   await client.query({ text: "set statement_timeout = '3s'", values: [] });
   expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['3s']));
@@ -312,7 +312,7 @@ test.each(reasons)(
     expect(await pids(others)).not.toContain(pid);
     await client.end();
     await expect.poll(pins).toBe(0);
-    // What it left behind is gone when the next one gets the server.
+    // The next client of the server finds no trace of it.
     await expect.poll(async () => (await pids(others)).has(pid)).toBe(true);
     await expect(others.query('select * from mine')).rejects.toMatchObject({ code: '42P01' });
     const { rows } = await others.query(

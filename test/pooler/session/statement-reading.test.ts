@@ -147,7 +147,7 @@ test('a statement that was prepared before a setting was changed means on every 
   });
 });
 
-test('a statement that was prepared before a setting was changed means on every server what it meant then when the client has become somebody else, too, and on a third server', async () => {
+test('a statement that was prepared before a setting was changed means on every server what it meant then, also when the client has taken another role, and on a third server', async () => {
   const changer = await pooler.connect();
   await changer.query('create role reader');
   await expectSame({

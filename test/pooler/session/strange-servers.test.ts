@@ -73,7 +73,7 @@ test('a client that has a server hears what it says unasked', async () => {
   session.socket.destroy();
 });
 
-test('what an idle server reports is told to clients that come later', async () => {
+test('a parameter that an idle server reports reaches clients that come later', async () => {
   const server = await ScriptedServer.start({ parameters: { server_version: '17.1', in_hot_standby: 'on' } });
   const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
   const session = await RawSession.start(pooler, version30);
@@ -119,7 +119,7 @@ test('another version of the server is told to clients that come after the first
   session.socket.destroy();
 });
 
-test('a notice of an idle server is nobody’s, and does no harm', async () => {
+test('a notice of an idle server reaches no client, and does no harm', async () => {
   const server = await ScriptedServer.start();
   const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
   const session = await RawSession.start(pooler, version30);

@@ -60,7 +60,7 @@ test('a wish for encryption is answered with one byte, and is not answered a sec
   expect((await readGreeting(encrypted)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
 });
 
-test('a wish for encryption with plain text behind the answer gets nobody in', async () => {
+test('a request for encryption with plain text behind the answer is refused', async () => {
   const socket = await open(pooler);
   socket.write(sslRequest);
   expect(await nextByte(socket)).toBe('S');

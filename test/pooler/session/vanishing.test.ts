@@ -35,13 +35,13 @@ const ways: readonly (readonly [string, (socket: Socket) => void])[] = [
   ['says no more, and reads on', (socket) => socket.end()],
 ];
 
-/** What a client does when it goes; whether the server can be kept. */
+/** A moment to leave at, and whether the server connection can be kept. */
 interface Moment {
   readonly name: string;
   readonly write: (writer: MessageWriter) => void;
-  /** What the client has heard by then. */
+  /** Answers that the client has got by then. */
   readonly heard?: number;
-  /** What the server is busy with by then. */
+  /** Work of the server by then. */
   readonly runs?: string;
   readonly isKept: boolean;
 }
@@ -216,7 +216,7 @@ describe.each(moments)('of a client that goes in the middle of $name', ({ write,
   });
 });
 
-test('what was sent before a goodbye is done all the same, as the server would do it', async () => {
+test('statements that were sent before Terminate run, as on the server', async () => {
   const session = await RawSession.start(pooler, StartupCode.version30);
   writeQuery(session.writer, 'select pg_sleep(0.2); insert into seen values (6)');
   writeQuery(session.writer, 'insert into seen values (7)');
@@ -294,7 +294,7 @@ describe.each([
   });
 });
 
-test('what is followed by nonsense has left before the server goes to the next one', async () => {
+test('messages that are followed by nonsense are sent before the server goes to the next client', async () => {
   const session = await RawSession.start(pooler, StartupCode.version30);
   // The server ignores such data outside of a COPY, but has to get all of it.
   const data = Buffer.from('d\x00\x00\x00\x081\n2\n', 'latin1');

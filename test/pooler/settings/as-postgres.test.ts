@@ -47,7 +47,7 @@ test('times are read, rounded, shown and refused as PostgreSQL does it', async (
   }
 });
 
-/** What a client may say, and the same for the settings that are kept. */
+/** Statements of a client, and those for the settings that are kept. */
 const steps = [
   ['SET statement_timeout = 11000', (kept: KeptSettings) => kept.set('statement_timeout', '11s', false)],
   ['SET statement_timeout = 12000', (kept: KeptSettings) => kept.set('statement_timeout', '12s', false)],

@@ -115,7 +115,7 @@ test('ClientPlacement tells newcomers, with their clients, for a second after th
   expect(seen).toEqual([['first 3', 'second 4'], ['second 5']]);
 });
 
-test('ClientPlacement forgets a pool without clients, and counts nobody twice', () => {
+test('ClientPlacement forgets a pool without clients, and counts no client twice', () => {
   const world = new World(2, plenty);
   const { ticket } = world.come('app');
   world.placement.gone(ticket);
@@ -143,6 +143,6 @@ test('ClientPlacement goes elsewhere while the home of a pool does not take clie
   expect(world.come('app').worker).toBe(home);
 });
 
-test('ClientPlacement has nobody to choose without workers', () => {
+test('ClientPlacement chooses no worker where there is none', () => {
   expect(new World(0, plenty).placement.choose(pool('app'), [])).toBeUndefined();
 });

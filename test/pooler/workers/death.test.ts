@@ -78,7 +78,7 @@ test('a worker that is killed loses its own clients only, and another takes its 
   expect(workers[0]?.pid).not.toBe(first?.pid);
 });
 
-test('what it has counted stays in the totals', async () => {
+test('the counts of a dead worker stay in the totals', async () => {
   const served = await serve(db);
   const admin = await served.console();
   const clients = await served.clientOfEach(admin);
@@ -141,7 +141,7 @@ test('while workers are killed again and again under load, the budget is never e
     process.kill(chosen.pid, 'SIGKILL');
     kills++;
     const before = clients.map(({ answers }) => answers);
-    // Those on the other worker, or those that came back, go on.
+    // Clients on the other worker, or that came back, go on.
     await expect
       .poll(() => clients.some(({ answers }, n) => answers > (before[n] ?? 0) + 5), { timeout: 15_000 })
       .toBe(true);

@@ -1,4 +1,4 @@
-// What the supervisor knows of servers: one is on this machine only if the kernel lists it, and nothing is on the way.
+// Servers that the supervisor knows: one is on this machine only if the kernel lists it, and nothing is on the way.
 import { expect, test } from 'vitest';
 import { KnownServers } from '../../../src/pooler/supervisor/known-servers.js';
 

@@ -1,4 +1,4 @@
-// What the processes of the pooler tell each other is checked when it comes, and comes out as it went in.
+// Messages between the processes of a pooler are checked when they come, and read as they were written.
 
 import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
@@ -144,7 +144,7 @@ test.each([
   new ConsoleError('42601', 'SHOW needs to be told what to show', 'SHOW HELP lists all commands.'),
   new ConfigError([{ path: 'pooling.poolSize', message: 'must be a number', place: undefined }]),
   tooManyClients('user "app"', 2, 'max_user_client_connections'),
-])('An error that someone is to be told is what it was: $name', (error) => {
+])('An error keeps its class and fields between processes: $name', (error) => {
   const copy = decodeError(deserialize(serialize(encodeError(error))));
   expect(copy).toBeInstanceOf(error.constructor);
   expect({ ...copy, message: copy.message }).toEqual({ ...error, message: error.message });

@@ -1,4 +1,4 @@
-// What a dead worker leaves: a slot is kept until its connection or its login is known to be over, and comes back in the end.
+// Slots of a dead worker: a slot is kept until its connection or its login is known to be over, and comes back in the end.
 import { expect, test } from 'vitest';
 import { quotasOf } from '../../../src/pooler/budgets/quotas.js';
 import { ServerBudgets } from '../../../src/pooler/budgets/server-budgets.js';
@@ -13,7 +13,7 @@ import { SlotBroker, type WorkerSlots } from '../../../src/pooler/supervisor/slo
 import { configWith } from '../config/config-files.js';
 
 const never = 3_600_000;
-/** What a test waits for is short; everything else is longer than any test. */
+/** Times that a test waits for are short; all others are longer than any test. */
 const patient: CareTimes = {
   unknownMs: never,
   blindMs: never,
@@ -37,7 +37,7 @@ function setting(held: number, times: Partial<CareTimes> = {}) {
     /** By our port: the server's ends that the kernel lists. */
     listed: new Set<number>(),
     hasTable: true,
-    /** What the server shows; undefined: nobody can ask. */
+    /** Sessions that the server shows; undefined: the server can't be asked. */
     ports: undefined as Set<number> | undefined,
     processes: new Set<number>() as Set<number> | undefined,
     looks: 0,
@@ -148,7 +148,7 @@ test.each([
   ['as the server has said', { isOnThisMachine: false, authenticationMs: authenticationTimeoutMs }, never],
   ['as usual, where the server has said nothing', undefined, authenticationTimeoutMs],
 ])(
-  'a login that nobody sees is over after authentication_timeout, %s',
+  'a login that can not be seen is over after authentication_timeout, %s',
   async (_, known, authenticationMs) => {
     const { world, heldNow, die, dial } = setting(2, { dials: { ...patient.dials, authenticationMs } });
     world.known = known;

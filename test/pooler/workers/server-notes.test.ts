@@ -1,4 +1,4 @@
-// What a worker tells of its server connections, and what it finds out for others: a real pooler in front of a real PostgreSQL.
+// Notes of a worker about its server connections, and questions that it answers for others: a real pooler in front of a real PostgreSQL.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';

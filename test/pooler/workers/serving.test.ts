@@ -218,7 +218,7 @@ test.each(['maxServerConnections', 'maxDbConnections', 'maxUserConnections'])(
   },
 );
 
-/** Those of the test before may take a moment. */
+/** Sessions of the test before may take a moment to end. */
 async function noSessionIsLeft(): Promise<void> {
   await using counter = await SessionCounter.open(db.url);
   await counter.until({ database: db.database }, (sessions) => sessions === 0);

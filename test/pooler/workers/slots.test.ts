@@ -189,7 +189,7 @@ test('Slots of several workers of a worker that is no more are free when they ar
   await expect.poll(() => other.held).toBe(2);
 });
 
-/** What each keeps when it is asked for its part of this size, and the messages of all have come and were answered. */
+/** Slots that each worker keeps when it is asked for its part, after all messages have come and were answered. */
 async function parts(workers: readonly SupervisorLeases[], size: number): Promise<number[]> {
   for (const leases of workers) leases.partToKeep(size);
   for (let hops = 0; hops < 3; hops++) await new Promise(setImmediate);

@@ -1,4 +1,4 @@
-// What a worker tells the supervisor of a pool, and what it keeps to itself.
+// Messages of a worker to its supervisor about a pool, and what the worker decides alone.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import type { PoolReport } from '../../../src/pooler/messages/messages.js';
@@ -26,7 +26,7 @@ describe('A pool of a worker tells the supervisor', () => {
     engine = new FiguredEngine(leases, 30);
     engine.ask();
     leases.granted();
-    // It has one, and wants another.
+    // The pool has one lease, and wants another.
     engine.ask();
   });
 

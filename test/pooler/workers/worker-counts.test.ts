@@ -9,7 +9,7 @@ function counted(queries: number, database = 'app'): StatsRecord {
   return { windowMs: 1_000, databases: [{ database, total: { ...noCounters, queries }, before }] };
 }
 
-/** What is shown while those are asked and answer. */
+/** Counts that are shown while these workers are asked and answer. */
 function absentQueries(counts: WorkerCounts<string>, ...present: string[]): Record<string, number> {
   const queries: Record<string, number> = {};
   for (const { database, total } of counts.besides(new Map(present.map((name) => [name, true]))))
@@ -17,13 +17,13 @@ function absentQueries(counts: WorkerCounts<string>, ...present: string[]): Reco
   return queries;
 }
 
-test('who has answered is not counted twice', () => {
+test('a worker that has answered is not counted twice', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
   expect(absentQueries(counts, 'one')).toEqual({});
 });
 
-test('who does not answer counts as it did last', () => {
+test('a worker that does not answer counts as it did last', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
   counts.told('two', counted(5));
@@ -32,7 +32,7 @@ test('who does not answer counts as it did last', () => {
   expect(absentQueries(counts)).toEqual({ app: 25 });
 });
 
-test('those that are no more stay, by database, however many there have been', () => {
+test('counts of ended workers stay, by database, however many there have been', () => {
   const counts = new WorkerCounts<string>();
   for (let life = 1; life <= 3; life++) {
     counts.told(`one, life ${life}`, counted(life));
@@ -43,10 +43,10 @@ test('those that are no more stay, by database, however many there have been', (
   expect(absentQueries(counts)).toEqual({ app: 6, other: 100 });
 });
 
-test('a worker that died while somebody looked counts once for that one, and for the next', () => {
+test('a worker that died during a reading counts once in that reading, and in the next', () => {
   const counts = new WorkerCounts<string>();
   counts.told('one', counted(10));
-  // It has answered, and is no more when the other answers.
+  // The worker has answered, and is gone when the other answers.
   expect(absentQueries(counts, 'one', 'two')).toEqual({});
   counts.forgetAllBut(['two']);
   expect(absentQueries(counts, 'two')).toEqual({ app: 10 });

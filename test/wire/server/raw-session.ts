@@ -92,7 +92,7 @@ export class RawSession {
     return session;
   }
 
-  /** The same over a socket that is connected. */
+  /** Logs in over a socket that is connected. */
   static async startOver(
     socket: Socket,
     login: Pick<TestDatabase, 'user' | 'database' | 'password'>,

@@ -65,7 +65,7 @@ test('A session reports its settings, and those that the startup packet had', as
   expect(settings.map(({ name }) => name)).toContain('server_version');
 });
 
-test('A session of a version and with options that nobody knows is negotiated', async () => {
+test('A session with an unknown version and unknown options is negotiated', async () => {
   const { received } = await start((3 << 16) | 9_999, [['_pq_.headgate_test', 'on']]);
   const bytes = one(received, Backend.negotiateProtocolVersion);
   expect(session.readNegotiateProtocolVersion(bytes, 0, bytes.length)).toEqual({

@@ -7,8 +7,9 @@ import { Frontend } from '../../../wire/message-types.js';
 import { SqlState } from '../../../wire/sql-states.js';
 import type { Backend } from '../../servers/backend.js';
 import type { BackendPool } from '../../servers/backend-pool.js';
+import type { ReplicationServer } from '../../servers/open-replication.js';
 import type { Outgoing } from '../../servers/outgoing.js';
-import type { ReplicationBackend, ReplicationUser } from '../../servers/replication-backend.js';
+import type { ReplicationStream, ReplicationUser } from '../../servers/replication-stream.js';
 import * as errors from '../session-errors.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { ClientOutput } from './client-output.js';
@@ -36,29 +37,31 @@ export class ReplicationSession
   readonly namedStatements = 0;
   readonly running = undefined;
   readonly #parts: SessionParts;
-  readonly #server: ReplicationBackend;
+  readonly #server: Backend;
+  readonly #stream: ReplicationStream;
   readonly #messages: MessageScanner;
   readonly #flow: ClientFlow;
   readonly #end: SessionEnd;
 
-  constructor(parts: SessionParts, server: ReplicationBackend, kind: ReplicationKind) {
+  constructor(parts: SessionParts, { backend, stream }: ReplicationServer, kind: ReplicationKind) {
     const { identity, transport, pool, rules, bounds } = parts;
     this.identity = identity;
     this.transport = transport;
     this.pool = pool;
     this.replication = kind;
     this.#parts = parts;
-    this.#server = server;
+    this.#server = backend;
+    this.#stream = stream;
     this.#messages = new MessageScanner(rules);
     this.#flow = new ClientFlow(transport, bounds.maxClientUnreadSize);
     this.#end = new SessionEnd(parts, this, new ClientOutput(transport, this.#flow));
     transport.listener = this;
-    server.client = this;
-    if (server.isLost) process.nextTick(() => this.end(errors.lostServer(lostAtLogin)));
+    stream.client = this;
+    if (!stream.isUsable) process.nextTick(() => this.end(errors.lostServer(lostAtLogin)));
   }
 
   get backend(): Backend | undefined {
-    return this.#server.isLost ? undefined : this.#server;
+    return this.#stream.isUsable ? this.#server : undefined;
   }
 
   get told(): ReadonlyMap<string, string> {
@@ -66,7 +69,7 @@ export class ReplicationSession
   }
 
   get isInsideAnswer(): boolean {
-    return this.backend?.isInsideAnswer === true;
+    return this.#stream.isUsable && this.#stream.isInsideAnswer;
   }
 
   // ---- from the client --------------------------------------------------------------------------------------------
@@ -75,7 +78,7 @@ export class ReplicationSession
     this.pool.tally.received += end - start;
     this.#flow.took(end - start);
     const scanner = this.#messages;
-    const { toServer } = this.#server;
+    const { toServer } = this.#stream;
     try {
       scanner.push(source, start, end);
       while (scanner.next()) {
@@ -94,14 +97,14 @@ export class ReplicationSession
   }
 
   #flush(): void {
-    if (this.backend === undefined || this.#server.flush()) return;
+    if (!this.#stream.isUsable || this.#stream.flush()) return;
     this.#flow.pause(Pause.serverFull);
-    if (this.#flow.hasRoom) this.#server.resume();
+    if (this.#flow.hasRoom) this.#stream.resume();
   }
 
   drained(): void {
     this.#flow.resume(Pause.clientFull);
-    this.#server.resume();
+    this.#stream.resume();
   }
 
   ended(): void {
@@ -125,7 +128,7 @@ export class ReplicationSession
 
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void {
     if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
-    this.end(isTold || this.#server.isInsideAnswer ? undefined : errors.lostServer(error));
+    this.end(isTold || this.#stream.isInsideAnswer ? undefined : errors.lostServer(error));
   }
 
   // ---- called by the pooler ---------------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ export class ReplicationSession
   checkTimeouts(now: number): void {
     const { clientWriteTimeout } = this.#parts.limits();
     if (clientWriteTimeout === 0) return;
-    if (this.#flow.stalledFor(now, this.backend?.isHeldUp === true) >= clientWriteTimeout)
+    if (this.#flow.stalledFor(now, this.#stream.isUsable && this.#stream.isHeldUp) >= clientWriteTimeout)
       this.end(errors.timeouts.clientWrite(clientWriteTimeout));
   }
 
@@ -175,7 +178,7 @@ export class ReplicationSession
   }
 
   leave(): void {
-    this.#server.close();
+    this.#stream.close();
   }
 }
 

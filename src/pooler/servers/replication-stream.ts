@@ -1,14 +1,13 @@
-/** A server connection for replication: what comes is passed on message by message, and nothing is owed or made up. */
+/** The bytes of a server connection for replication: passed on message by message. No answer is owed or made up. */
+import type { Transport, TransportListener } from '../../net/transport.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { terminate } from '../../wire/fixed-messages.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Backend as From } from '../../wire/message-types.js';
 import { backendRules } from '../../wire/scan-rules.js';
-import { Backend, type BackendParts } from './backend.js';
 import { isFatal, readErrorHead } from './error-head.js';
 import { Outgoing } from './outgoing.js';
-import { Asked } from './reply-queue.js';
 
 const rules = backendRules({ error: { wholeUpTo: 16_384, head: 4_096 } });
 
@@ -22,77 +21,79 @@ export interface ReplicationUser {
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
 }
 
-export class ReplicationBackend extends Backend {
+export class ReplicationStream implements TransportListener {
   client: ReplicationUser | undefined;
-  /** Resolves when its socket is closed. */
+  /** Resolves when the socket is closed. */
   readonly gone: Promise<void>;
+  /** Bytes for the next `flush()`. */
+  readonly toServer = new Outgoing();
+  readonly #transport: Transport;
+  readonly #closed: (error: Error) => void;
   readonly #messages = new MessageScanner(rules);
   #resolveGone!: () => void;
   /** Bytes for the client. */
   readonly #toClient = new Outgoing();
   #fatal: ErrorFields | undefined;
-  /** Startup parameters of the client that it was opened for. */
+  /** Startup parameters of the client that the connection was opened for. */
   readonly #startup: ReadonlyMap<string, string>;
   #isClaimed = false;
   #isInside = false;
   #waits = false;
   #hasEnded = false;
-  #hasClosed = false;
 
-  constructor(parts: BackendParts, startup: ReadonlyMap<string, string>) {
-    super(parts);
+  /** `closed`: called after the client was told that the socket is closed. */
+  constructor(transport: Transport, startup: ReadonlyMap<string, string>, closed: (error: Error) => void) {
+    this.#transport = transport;
     this.#startup = startup;
+    this.#closed = closed;
     this.gone = new Promise((resolve) => {
       this.#resolveGone = resolve;
     });
-    // Never at rest: no other client may have it, and a cancel request always has something to hit.
-    this.replies.push(Asked.query);
+    transport.listener = this;
   }
 
-  override get hasClient(): boolean {
-    return this.client !== undefined;
+  /** The client that the connection was opened for has it, and it has not ended. */
+  get isUsable(): boolean {
+    return this.#isClaimed && !this.#hasEnded;
   }
 
-  /** For all but its own client it is no usable connection. */
-  override get isLost(): boolean {
-    return this.#hasEnded || !this.#isClaimed;
-  }
-
-  /** Its own client has it from now on. False for another one. */
-  claim(startup: ReadonlyMap<string, string> | undefined): boolean {
+  /** Gives the connection to the client with these startup parameters, if it was opened for that client. */
+  claim(startup: ReadonlyMap<string, string> | undefined): void {
     if (startup === this.#startup) this.#isClaimed = true;
-    return this.#isClaimed;
   }
 
-  override get isGone(): boolean {
-    return this.#hasClosed;
-  }
-
-  override get isInsideAnswer(): boolean {
+  /** The client has received a part of a message. */
+  get isInsideAnswer(): boolean {
     return this.#isInside;
   }
 
-  override get isHeldUp(): boolean {
+  /** Reading is paused until the client has read more. */
+  get isHeldUp(): boolean {
     return this.#waits;
   }
 
-  override resume(): void {
+  resume(): void {
     if (!this.#waits) return;
     this.#waits = false;
-    this.transport.resumeReading();
+    this.#transport.resumeReading();
   }
 
-  /** Its client leaves. */
+  /** Sends the content of `toServer`; false to hold on until `backendDrained()`. */
+  flush(): boolean {
+    return this.toServer.sendTo(this.#transport);
+  }
+
+  /** Ends the connection: the client has left. */
   close(): void {
     this.client = undefined;
     this.resume();
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.transport.send(terminate, 0, terminate.length);
-    this.transport.end();
+    this.#transport.send(terminate, 0, terminate.length);
+    this.#transport.end();
   }
 
-  override bytesCame(source: Buffer, start: number, end: number): void {
+  bytesCame(source: Buffer, start: number, end: number): void {
     const { client } = this;
     const toClient = this.#toClient;
     const scanner = this.#messages;
@@ -114,30 +115,26 @@ export class ReplicationBackend extends Backend {
     if (client === undefined) toClient.clear();
     else if (!toClient.isEmpty && !client.takeAnswer(toClient) && !this.#waits) {
       this.#waits = true;
-      this.transport.pauseReading();
+      this.#transport.pauseReading();
     }
     if (violation === undefined) return;
-    this.transport.destroy(violation);
+    this.#transport.destroy(violation);
     this.#end(violation);
   }
 
-  override drained(): void {
+  drained(): void {
     this.client?.backendDrained();
   }
 
-  override ended(): void {
-    this.transport.destroy();
+  ended(): void {
+    this.#transport.destroy();
     this.#end(new Error('The server closed the connection.'));
   }
 
-  override closed(error: Error | undefined): void {
-    this.#hasClosed = true;
+  closed(error: Error | undefined): void {
     const reason = error ?? new Error('The server closed the connection.');
     this.#end(reason);
-    // A caretaker that closes the connection waits for this.
-    const { user } = this;
-    this.user = undefined;
-    user?.backendLost(reason, undefined, false);
+    this.#closed(reason);
     this.#resolveGone();
   }
 
