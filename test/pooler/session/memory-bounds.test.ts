@@ -204,6 +204,22 @@ test('a client that has prepared too much is told so with numbers, and goes on w
   expect((await other.query({ name: 'own', text: 'select 1 as one' })).rows).toEqual([{ one: 1 }]);
 });
 
+test('long names of prepared statements count against max_client_statements_size', async () => {
+  const pooler = await startTestPooler(db, { limits: { maxClientStatementsSize: '1MB' }, observability });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  const said: string[] = [];
+  for (let n = 0; n < 20; n++) {
+    const answers = await session.ask((writer) => {
+      writeParse(writer, { name: `${'n'.repeat(50_000)}${n}`, text: 'select 1' });
+      writer.append(sync);
+    });
+    said.push(errorOf(answers)?.code ?? typesOf(answers));
+  }
+  expect(said.filter((word) => word === '1Z')).toHaveLength(10);
+  expect(said.filter((word) => word === '53400')).toHaveLength(10);
+  expect(await timesReached(pooler, 'max_client_statements_size')).toBe(10);
+});
+
 test('a statement longer than max_prepared_statement_size is refused under a name, and run without one', async () => {
   const pooler = await startTestPooler(db, { limits: { maxPreparedStatementSize: '16KB' } });
   const client = await pooler.connect();
