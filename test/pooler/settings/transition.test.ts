@@ -11,10 +11,10 @@ function settingsOf(count: number, length: number): readonly Settings[] {
 }
 
 test('transitions between the long settings of 200 clients do not stay in memory', () => {
-  // Two statements, so that each transition is a text of its own.
+  // Two settings that differ, so that each transition is a text of its own.
   const registry = new SettingsRegistry();
-  const clients = settingsOf(200, 16_000).map((settings) =>
-    registry.with(settings, 'my.other', "SELECT pg_catalog.set_config('my.other', '1', false)"),
+  const clients = settingsOf(200, 16_000).map((settings, n) =>
+    registry.with(settings, 'my.other', setStatement('my.other', `${n}`, false)),
   );
   const none = registry.none;
   const before = process.memoryUsage().heapUsed;
