@@ -264,6 +264,30 @@ test('a client with more settings than max_client_settings_size keeps its server
     .toEqual(['', '']);
 });
 
+test('a transaction that sets and resets more than max_client_settings_size keeps its server, and is rolled back there', async () => {
+  const pooler = await startTestPooler(db, {
+    limits: { maxClientSettingsSize: '4KB' },
+    pooling: { poolSize: 2 },
+    observability,
+  });
+  const greedy = await pooler.connect();
+  const other = await pooler.connect();
+  await greedy.query("set my.first = 'before'");
+  await greedy.query('begin');
+  await greedy.query("set my.first = 'after'");
+  for (let n = 0; n < 500; n++) {
+    await greedy.query(`set my.name_${n} = 1`);
+    await greedy.query(`reset my.name_${n}`);
+  }
+  await greedy.query('rollback');
+  expect(await timesReached(pooler, 'max_client_settings_size')).toBeGreaterThan(0);
+  const { value } = await scrape(pooler.pooler.metricsPort as number);
+  expect(value('headgate_pooler_clients_pinned', { reason: 'too_many_settings' })).toBe(1);
+  await Promise.all([other.query('select 1'), other.query('select 1')]);
+  const { rows } = await greedy.query("select current_setting('my.first') as first");
+  expect(rows).toEqual([{ first: 'before' }]);
+});
+
 test('a client that changes settings in a text of more than 8 kB keeps its server, with all of them', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 2 }, observability });
   const client = await pooler.connect({ options: '-c my.kept=start' });
