@@ -84,7 +84,7 @@ export class PageServer {
   }
 
   #route(request: IncomingMessage, response: ServerResponse): Promise<void> | void {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://page');
+    const { pathname, searchParams } = addressOfRequest(request);
     const { method } = request;
     if (!pathname.startsWith('/api/')) {
       if (method !== 'GET' && method !== 'HEAD') throw notAllowed('GET, HEAD');
@@ -244,6 +244,15 @@ export class PageServer {
 /** For the record. The id of a session is a secret; its number is not. */
 function whoIs({ role, session }: Asker): string {
   return session === undefined ? `${role} (token)` : `${role} #${session.number}`;
+}
+
+/** A request may name anything: `//` has no path. */
+function addressOfRequest({ url = '/' }: IncomingMessage): URL {
+  try {
+    return new URL(url, 'http://page');
+  } catch {
+    throw new HttpError(400, 'This is no address.');
+  }
 }
 
 function expectMethod(method: string | undefined, wanted: string): void {

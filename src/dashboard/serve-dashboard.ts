@@ -83,12 +83,12 @@ export async function dashboard(
     secrets: { operator: password, viewer: viewerPassword },
     tell: (record) => onAction?.(record),
   });
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 5_000 }, (request, response) => {
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 5_000 });
+  new HttpConnections(server, { connections: 200 }, (request, response) => {
     if (!isKnownHost(request.headers.host, [host, ...allowedHosts])) refuseName(response);
     else if (metrics !== undefined && request.url === '/metrics') void answerMetrics(metrics, response);
     else void page.answer(request, response);
   });
-  new HttpConnections(server, { connections: 200 });
   try {
     await listen(server, host, port);
   } catch (error) {

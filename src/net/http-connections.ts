@@ -1,5 +1,5 @@
 /**
- * Limits the connections of an HTTP server that strangers can reach. Beyond the limit, the connection is closed that is longest in
+ * Limits the connections of an HTTP server that strangers can reach, and hands it their requests. Beyond the limit, the connection is closed that is longest in
  * its present state: without a complete request, with an unfinished body, with an answer that its client does not read, or idle.
  * So no client can shut out others.
  */
@@ -21,48 +21,64 @@ export function mayLast(response: ServerResponse): void {
   lasting.add(response);
 }
 
+export type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => void;
+
 interface Connection {
   readonly address: string;
-  /** Answers that are not finished. */
-  readonly answers: Set<ServerResponse>;
+  /** Answers that are not finished, with their deadlines. */
+  readonly answers: Map<ServerResponse, NodeJS.Timeout>;
 }
 
 export class HttpConnections {
   readonly #most: number;
   readonly #answerTimeoutMs: number;
+  readonly #answer: AnswerRequest;
   /** In the order in which they came into their present state. */
   readonly #connections = new Map<Socket, Connection>();
 
-  constructor(server: Server, { connections, answerTimeoutMs = 60_000 }: HttpLimits) {
+  /** `server` must have no listener for requests of its own. */
+  constructor(server: Server, { connections, answerTimeoutMs = 60_000 }: HttpLimits, answer: AnswerRequest) {
     this.#most = connections;
     this.#answerTimeoutMs = answerTimeoutMs;
+    this.#answer = answer;
     server.on('connection', (socket) => this.#came(socket));
     server.on('request', (request, response) => this.#asked(request, response));
   }
 
   #came(socket: Socket): void {
-    this.#connections.set(socket, { address: socket.remoteAddress ?? '', answers: new Set() });
-    socket.once('close', () => this.#connections.delete(socket));
+    const connection = { address: socket.remoteAddress ?? '', answers: new Map() };
+    this.#connections.set(socket, connection);
+    socket.once('close', () => this.#left(socket, connection));
     if (this.#connections.size > this.#most) this.#longest()?.destroy();
   }
 
-  #asked({ socket }: IncomingMessage, response: ServerResponse): void {
+  /** Answers that wait for others of their connection are never closed: their timers would keep all of them in memory. */
+  #left(socket: Socket, { answers }: Connection): void {
+    this.#connections.delete(socket);
+    for (const timer of answers.values()) clearTimeout(timer);
+    answers.clear();
+  }
+
+  #asked(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
     const connection = this.#connections.get(socket);
-    if (connection === undefined) return;
+    // Node hands over all requests of a chunk, also when the socket is destroyed in the middle: there may be thousands.
+    if (connection === undefined || socket.destroyed) return;
     if (connection.answers.size >= mostPipelined) {
       socket.destroy();
       return;
     }
-    connection.answers.add(response);
     this.#changed(socket, connection);
     const timer = setTimeout(() => {
       if (!lasting.has(response)) socket.destroy();
     }, this.#answerTimeoutMs).unref();
+    connection.answers.set(response, timer);
     response.once('close', () => {
       clearTimeout(timer);
       connection.answers.delete(response);
       if (this.#connections.has(socket)) this.#changed(socket, connection);
     });
+    this.#answer(request, response);
   }
 
   #changed(socket: Socket, connection: Connection): void {
@@ -74,7 +90,7 @@ export class HttpConnections {
   #longest(): Socket | undefined {
     const counts = new Map<string, number>();
     const closable = [...this.#connections].filter(
-      ([, { answers }]) => ![...answers].some((answer) => lasting.has(answer)),
+      ([, { answers }]) => ![...answers.keys()].some((answer) => lasting.has(answer)),
     );
     for (const [, { address }] of closable) counts.set(address, (counts.get(address) ?? 0) + 1);
     const most = Math.max(...counts.values());

@@ -255,6 +255,17 @@ test.each([
   expect((await ask(path, undefined, await logIn(ask, operator))).status).toBe(status);
 });
 
+test.each(['//', '//[', 'http://['])('an address that can not be read, as %s, is refused', async (path) => {
+  const { base } = await startPage();
+  const { port } = new URL(base);
+  const status = await new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path }, (response) => resolve(response.resume().statusCode))
+      .once('error', reject)
+      .end();
+  });
+  expect(status).toBe(400);
+});
+
 test.each([
   [{ name: 'drop_tables' }],
   [{ name: 'kill' }],

@@ -12,7 +12,10 @@ const large = Buffer.alloc(16 * 1_024 * 1_024, 'x');
 /** `/large` is more than is read at once, `/never` has no end, `/stream` may last, `/body` waits for its body. */
 async function start(limits: HttpLimits) {
   const streams: ServerResponse[] = [];
-  const server = createServer((request, response) => {
+  const asked: string[] = [];
+  const server = createServer();
+  new HttpConnections(server, limits, (request, response) => {
+    asked.push(request.url ?? '');
     if (request.url === '/large') response.end(large);
     else if (request.url === '/stream') {
       mayLast(response);
@@ -21,7 +24,6 @@ async function start(limits: HttpLimits) {
     } else if (request.url === '/body') request.resume().once('end', () => response.end('thanks'));
     else if (request.url !== '/never') response.end('hello');
   });
-  new HttpConnections(server, limits);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     server.close();
@@ -41,6 +43,7 @@ async function start(limits: HttpLimits) {
     open,
     openMany,
     streams,
+    asked,
     hello: async () => (await fetch(`http://127.0.0.1:${port}/`)).text(),
   };
 }
@@ -107,10 +110,15 @@ async function lengthOf(socket: Socket): Promise<number> {
   return length;
 }
 
-test('an HTTP server disconnects a client that asks on and on and waits for no answer', async () => {
-  const { open, hello } = await start({ connections: 20 });
+test('an HTTP server disconnects a client that asks on and on and waits for no answer, and forgets what it has asked', async () => {
+  const { open, asked, hello } = await start({ connections: 20 });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   const socket = await open(head('/never').repeat(1_000));
   socket.resume();
   await once(socket, 'close');
+  expect(asked).toHaveLength(16);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
   expect(await hello()).toBe('hello');
 });

@@ -172,6 +172,7 @@ export class ClientAuthentication {
     const claim: Claim = {
       user,
       secret: secret ?? unknownUsers.secretOf(user),
+      isKnown: secret !== undefined,
       newerSecret: () => this.#newerSecret(),
     };
     const exchange = chooseExchange(method, claim, { keys, unknownUsers, randomBytes }, endPoint);

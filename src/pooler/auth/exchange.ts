@@ -9,6 +9,7 @@ export interface Claim {
   readonly user: string;
   /** For a missing user, a secret made of random bytes, without a known password. */
   readonly secret: Secret;
+  readonly isKnown: boolean;
   /** Secret that has replaced `secret` meanwhile, if any. */
   readonly newerSecret: () => Promise<Secret | undefined>;
 }

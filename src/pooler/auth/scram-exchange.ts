@@ -60,9 +60,10 @@ export class ScramExchange implements Exchange {
   }
 
   #verifier(): ScramVerifier {
-    const { user, secret } = this.#claim;
+    const { user, secret, isKnown } = this.#claim;
     const { unknownUsers, keys } = this.#tools;
-    if (secret.kind !== 'plain') {
+    // Nothing is derived for invented names: that takes longer than to find known keys, and would displace those of users.
+    if (secret.kind !== 'plain' || !isKnown) {
       // A proof can't be checked with an md5 hash: the exchange runs, and fails.
       const scram = secret.kind === 'scram' ? secret : unknownUsers.scramSecretOf(user);
       return { salt: scram.salt, iterations: scram.iterations, keys: scram };

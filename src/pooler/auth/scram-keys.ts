@@ -49,9 +49,16 @@ export function exclusiveOr(one: Buffer, other: Buffer): Buffer {
 export class ScramKeyCache {
   readonly #known: BoundedMap<string, Promise<ScramKeys>>;
   readonly #digestKey = randomBytes(scramKeyBytes);
+  /** Limit of kept keys. */
+  readonly most: number;
 
-  constructor(largest = 1_000) {
-    this.#known = new BoundedMap(largest);
+  constructor(most = 1_000) {
+    this.most = most;
+    this.#known = new BoundedMap(most);
+  }
+
+  get size(): number {
+    return this.#known.size;
   }
 
   /** Concurrent calls for the same keys share one derivation. */

@@ -59,10 +59,10 @@ export class MetricsServer {
     this.#source = source;
     this.#hosts = hosts;
     this.#others = others;
-    this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
+    this.#server = createServer({ maxHeaderSize: 16_384, ...limits });
+    new HttpConnections(this.#server, { connections: mostConnections }, (request, response) => {
       void this.#answer(request, response);
     });
-    new HttpConnections(this.#server, { connections: mostConnections });
   }
 
   /** The port it listens on; undefined before that. */

@@ -348,13 +348,15 @@ export class PoolerState {
   }
 
   #readAuth(config: PoolerConfig): Authenticator {
-    return new Authenticator(
+    const auth = new Authenticator(
       config,
       this.#memory,
       (query, user) => this.#secrets.ask(query, user),
       (database) => this.disabledDatabases.has(database),
       (text) => this.log('warn', text),
     );
+    void auth.deriveKeys();
+    return auth;
   }
 
   /** As with PgBouncer, a file that has become unusable is ignored, and its previous content stays in use. */

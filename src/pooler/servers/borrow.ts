@@ -2,7 +2,7 @@
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { asError } from '../../runtime/promise-dialer.js';
 import { OwnQueryError } from '../errors.js';
-import { textOf, transition } from '../settings/settings.js';
+import { textOf, transition } from '../settings/transition.js';
 import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import { PlaceWaiter } from './place-waiter.js';

@@ -198,9 +198,11 @@ export class ReplyQueue {
     this.#kinds[this.#head] = Asked.ownSync;
   }
 
-  #unshift(asked: Asked): void {
+  /** Into a ring with room for it. */
+  #unshift(asked: Asked, subject: Subject = undefined): void {
     this.#head = (this.#head - 1) & (this.#kinds.length - 1);
     this.#kinds[this.#head] = asked;
+    this.#subjects[this.#head] = subject;
     this.#size++;
     this.#count(asked);
   }
@@ -250,20 +252,21 @@ export class ReplyQueue {
    * already sent are dropped. `hasEnded`: the client has sent the end of its data, too.
    */
   copyBegan(): { readonly hasEnded: boolean; readonly ignoredSyncs: number } {
-    const entries: Dropped[] = [];
+    // Requests behind the end of the COPY stay in place: a client may have sent thousands, and another COPY in each.
+    const before: Dropped[] = [];
     let hasEnded = false;
     let ignoredSyncs = 0;
     const batchesDone = this.#batchesDone;
-    for (let count = this.#size; count > 0; count--) {
-      if (this.isHeadWhole) count += this.unfold();
+    while (this.#size > 0 && !hasEnded) {
+      if (this.isHeadWhole) this.unfold();
       const asked = this.#kinds[this.#head] as Asked;
       const subject = this.#subjects[this.#head];
       this.shift();
-      if (!hasEnded && asked === Asked.copyEnd) hasEnded = true;
-      else if (!hasEnded && isSync(asked)) ignoredSyncs++;
-      else entries.push({ asked, subject });
+      if (asked === Asked.copyEnd) hasEnded = true;
+      else if (isSync(asked)) ignoredSyncs++;
+      else before.push({ asked, subject });
     }
-    for (const { asked, subject } of entries) this.push(asked, subject);
+    for (const { asked, subject } of before.reverse()) this.#unshift(asked, subject);
     this.#batchesDone = batchesDone + ignoredSyncs;
     return { hasEnded, ignoredSyncs };
   }

@@ -148,60 +148,6 @@ function listOf(value: string): string[] | undefined {
   return names;
 }
 
-/** Steps from one set of settings to another. */
-export interface Transition {
-  /** Resets the session user, the role and other leftovers; empty for nothing. */
-  readonly resets: string;
-  /** Sets the wanted values; empty for nothing. */
-  readonly sets: string;
-}
-
-/** Cache: clients with different settings that alternate need the same steps again and again. */
-const transitions = new WeakMap<Settings, WeakMap<Settings, Transition>>();
-
-export function transition(from: Settings, to: Settings): Transition {
-  const fromHere = transitions.get(from) ?? new WeakMap<Settings, Transition>();
-  transitions.set(from, fromHere);
-  const steps = fromHere.get(to) ?? transitionBetween(from.statements, to.statements);
-  fromHere.set(to, steps);
-  return steps;
-}
-
-/** Both steps in one text. */
-export function textOf({ resets, sets }: Transition): string {
-  return resets === '' || sets === '' ? resets + sets : `${resets}; ${sets}`;
-}
-
-/**
- * Identity and role are reset first, so that the login user resets settings that no other role may reset, and are set last, when
- * everything else is set. A change of identity ends the role.
- */
-function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): Transition {
-  const isPerson = (name: string): boolean => settingOf(name).isPerson === true;
-  const leftovers = [...from.keys()].filter((name) => !to.has(name) && !isPerson(name));
-  const changed = [...to].filter(([name, statement]) => from.get(name) !== statement && !isPerson(name));
-  const [fromPerson, person, fromRole, role] = [
-    from.get(identity),
-    to.get(identity),
-    from.get('role'),
-    to.get('role'),
-  ];
-  const changesSettings = changed.length > 0 || leftovers.length > 0;
-  const leavesPerson = fromPerson !== undefined && (changesSettings || fromPerson !== person);
-  const takesPerson = person !== undefined && (leavesPerson || fromPerson === undefined);
-  const leavesRole =
-    fromRole !== undefined && (leavesPerson || takesPerson || changesSettings || fromRole !== role);
-  const takesRole =
-    role !== undefined && (leavesRole || takesPerson || leavesPerson || fromRole === undefined);
-  const resets = leftovers.map((name) => `RESET ${quotedName(name)}`);
-  if (leavesPerson) resets.unshift('RESET SESSION AUTHORIZATION');
-  else if (leavesRole) resets.unshift('RESET "role"');
-  const sets = changed.map(([, statement]) => statement);
-  if (takesPerson) sets.push(person);
-  if (takesRole) sets.push(role);
-  return { resets: resets.join('; '), sets: sets.join('; ') };
-}
-
 /** A name may have a prefix: `my.setting`. */
 export function quotedName(name: string): string {
   return name.split('.').map(quoteName).join('.');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Asked, ReplyQueue } from '../../../src/pooler/servers/reply-queue.js';
+import { complaint } from '../../support/text-growth.js';
 
 const bindBatch: Asked[] = [Asked.bind, Asked.describePortal, Asked.execute, Asked.sync];
 const parseBatch: Asked[] = [Asked.parse, ...bindBatch];
@@ -119,4 +120,42 @@ test.each([
   expect(one.batchParts).toBe(many.batchParts);
   one.clear();
   expect([one.size, one.batchParts, one.batchesDone]).toEqual([0, -1, 1]);
+});
+
+test('a COPY that begins keeps the requests of its batch, and drops its Syncs up to its end', () => {
+  const queue = new ReplyQueue();
+  const [one, two] = [{}, {}];
+  queue.push(Asked.execute, one);
+  queue.push(Asked.bindBatch, two);
+  queue.push(Asked.sync);
+  queue.push(Asked.copyEnd);
+  queue.push(Asked.sync);
+  queue.push(Asked.copyEnd);
+  expect(queue.copyBegan()).toEqual({ hasEnded: true, ignoredSyncs: 2 });
+  const left: unknown[] = [];
+  for (; queue.size > 0; queue.shift()) left.push([queue.head, queue.headSubject]);
+  expect(left).toEqual([
+    [Asked.execute, one],
+    [Asked.bind, two],
+    [Asked.describePortal, undefined],
+    [Asked.execute, undefined],
+    [Asked.sync, undefined],
+    [Asked.copyEnd, undefined],
+  ]);
+  expect(queue.batchesDone).toBe(3);
+});
+
+test('the work of COPYs in one pipeline grows with their number, and not with its square', () => {
+  const copy = (pipeline: string): void => {
+    const queue = new ReplyQueue();
+    for (let n = 0; n < pipeline.length; n++) {
+      queue.push(Asked.query);
+      queue.push(Asked.copyEnd);
+    }
+    while (queue.size > 0) {
+      queue.copyBegan();
+      queue.shift();
+    }
+  };
+  expect(complaint(copy, (copies) => 'c'.repeat(copies), 16_384)).toBeUndefined();
 });

@@ -204,6 +204,22 @@ test('a client that has prepared too much is told so with numbers, and goes on w
   expect((await other.query({ name: 'own', text: 'select 1 as one' })).rows).toEqual([{ one: 1 }]);
 });
 
+test('long names of prepared statements count against max_client_statements_size', async () => {
+  const pooler = await startTestPooler(db, { limits: { maxClientStatementsSize: '1MB' }, observability });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  const said: string[] = [];
+  for (let n = 0; n < 20; n++) {
+    const answers = await session.ask((writer) => {
+      writeParse(writer, { name: `${'n'.repeat(50_000)}${n}`, text: 'select 1' });
+      writer.append(sync);
+    });
+    said.push(errorOf(answers)?.code ?? typesOf(answers));
+  }
+  expect(said.filter((word) => word === '1Z')).toHaveLength(10);
+  expect(said.filter((word) => word === '53400')).toHaveLength(10);
+  expect(await timesReached(pooler, 'max_client_statements_size')).toBe(10);
+});
+
 test('a statement longer than max_prepared_statement_size is refused under a name, and run without one', async () => {
   const pooler = await startTestPooler(db, { limits: { maxPreparedStatementSize: '16KB' } });
   const client = await pooler.connect();
@@ -246,6 +262,30 @@ test('a client with more settings than max_client_settings_size keeps its server
       return asked.map(({ rows }) => rows[0]?.is ?? '');
     }, soon)
     .toEqual(['', '']);
+});
+
+test('a transaction that sets and resets more than max_client_settings_size keeps its server, and is rolled back there', async () => {
+  const pooler = await startTestPooler(db, {
+    limits: { maxClientSettingsSize: '4KB' },
+    pooling: { poolSize: 2 },
+    observability,
+  });
+  const greedy = await pooler.connect();
+  const other = await pooler.connect();
+  await greedy.query("set my.first = 'before'");
+  await greedy.query('begin');
+  await greedy.query("set my.first = 'after'");
+  for (let n = 0; n < 500; n++) {
+    await greedy.query(`set my.name_${n} = 1`);
+    await greedy.query(`reset my.name_${n}`);
+  }
+  await greedy.query('rollback');
+  expect(await timesReached(pooler, 'max_client_settings_size')).toBeGreaterThan(0);
+  const { value } = await scrape(pooler.pooler.metricsPort as number);
+  expect(value('headgate_pooler_clients_pinned', { reason: 'too_many_settings' })).toBe(1);
+  await Promise.all([other.query('select 1'), other.query('select 1')]);
+  const { rows } = await greedy.query("select current_setting('my.first') as first");
+  expect(rows).toEqual([{ first: 'before' }]);
 });
 
 test('a client that changes settings in a text of more than 8 kB keeps its server, with all of them', async () => {

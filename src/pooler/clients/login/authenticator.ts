@@ -113,6 +113,22 @@ export class Authenticator {
     return this.#memory.keys;
   }
 
+  /**
+   * Derives the keys of listed users whose password itself is stored, one after the other. Otherwise the time of a first
+   * attempt would tell that a user exists. Never rejects.
+   */
+  async deriveKeys(): Promise<void> {
+    const { type } = this.#config.auth;
+    if (type !== 'scram-sha-256' && type !== 'hba') return;
+    const { keys, unknownUsers } = this.#tools;
+    const { iterations } = unknownUsers.look;
+    const passwords = [...this.users].flatMap(([user, secret]) =>
+      secret?.kind === 'plain' ? [[user, secret.password] as const] : [],
+    );
+    for (const [user, password] of passwords.slice(0, keys.most))
+      await keys.derive(password, unknownUsers.saltOf(user), iterations).catch(() => {}); // The login tells why.
+  }
+
   /** The requirement for this connection. */
   requirementOf(connection: HbaConnection): AuthRequirement {
     const { type } = this.#config.auth;

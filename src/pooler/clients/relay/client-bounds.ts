@@ -20,7 +20,7 @@ export type ClientBounds = Pick<
 const ofMessage = 128;
 /** The client, the pool, the server connection and the queue each keep an entry for a named statement. */
 const ofStatement = 1_536;
-/** The text is kept as it came, and also in its key unless it is long. */
+/** The text is kept as it came, and also in its key unless it is long. The name is kept as a text, and as its bytes. */
 const copiesOfText = 2;
 /** Longer messages are not kept as a whole. */
 const longestKept = 1_048_576;
@@ -32,7 +32,7 @@ export function pipelineCost({ type, size }: MessageScanner): number {
   return type === Frontend.parse ? ofStatement + copiesOfText * kept : ofMessage + kept;
 }
 
-/** Memory that a named statement takes, given the bytes of its Parse. */
+/** Memory that a named statement takes, given the bytes of its Parse with the client's name. */
 export function statementCost(parseBytes: number): number {
   return ofStatement + copiesOfText * parseBytes;
 }

@@ -37,7 +37,7 @@ export class NamedByClient implements NamedStatement {
     this.copy = copy;
     this.reading = reading;
     this.effects = effects;
-    this.bytes = statementCost(statement.parse.length);
+    this.bytes = statementCost(name.length + statement.parse.length);
   }
 
   /** True if a server's copy means what this client has prepared. */

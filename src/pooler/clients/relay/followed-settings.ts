@@ -146,12 +146,19 @@ export class FollowedSettings {
     const nextOnServer = registry.put(beforeOnServer, name, onServer);
     // An ineffective change need not be undone.
     if (next === before && nextOnServer === beforeOnServer) return;
-    this.#touched.keep(name, {
-      wanted: before.statements.get(name),
-      onServer: beforeOnServer.statements.get(name),
-    });
+    this.#keep(name, before.statements.get(name), beforeOnServer.statements.get(name));
     this.wanted = next;
     this.onServer = nextOnServer;
+  }
+
+  /** A transaction may set and reset any number of settings, each with another name. */
+  #keep(name: string, wanted: string | undefined, onServer: string | undefined): void {
+    const unsettled = this.#touched;
+    unsettled.keep(name, { wanted, onServer }, (wanted?.length ?? 0) + (onServer?.length ?? 0));
+    if (unsettled.size <= this.#bounds.maxClientSettingsSize) return;
+    this.#pool.tally.limitReached('max_client_settings_size');
+    this.#pin.pinForGood('too_many_settings');
+    unsettled.forget();
   }
 
   /** RESET ALL does not change the role or the session user. */
@@ -178,7 +185,7 @@ export class FollowedSettings {
   committed(): void {
     const unsettled = this.#unsettled;
     if (unsettled?.isUnclear === true) this.#giveUp(unsettled);
-    unsettled?.before.clear();
+    unsettled?.forget();
   }
 
   /** A rollback, of the transaction or to a savepoint: only the server knows which changes it undoes. */
@@ -200,19 +207,19 @@ export class FollowedSettings {
     else unsettled.goOn();
   }
 
-  #undo({ before }: UnsettledChanges<Values>): void {
+  #undo(unsettled: UnsettledChanges<Values>): void {
     const { registry } = this;
-    for (const [name, { wanted, onServer }] of before) {
+    for (const [name, { wanted, onServer }] of unsettled.before) {
       this.wanted = registry.put(this.wanted, name, wanted);
       this.onServer = registry.put(this.onServer, name, onServer);
     }
-    before.clear();
+    unsettled.forget();
   }
 
   /** Pins the client to the one server that knows its settings. */
   #giveUp(unsettled: UnsettledChanges<Values>): void {
     this.#pin.pinForGood('setting_not_followed');
     unsettled.isUnclear = false;
-    unsettled.before.clear();
+    unsettled.forget();
   }
 }

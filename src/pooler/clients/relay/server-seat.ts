@@ -17,7 +17,7 @@ import type { BackendPool } from '../../servers/backend-pool.js';
 import type { BackendUser } from '../../servers/backend-user.js';
 import { OwnRow } from '../../servers/own-row.js';
 import type { Subject } from '../../servers/reply-queue.js';
-import { textOf, transition } from '../../settings/settings.js';
+import { textOf, transition } from '../../settings/transition.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import type { ClientOutput } from './client-output.js';
 import type { LocalAnswers } from './local-answers.js';

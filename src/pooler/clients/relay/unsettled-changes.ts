@@ -2,6 +2,8 @@
 export class UnsettledChanges<Values> {
   /** Values of settings, by name, before the transaction changed them. A rollback restores them. */
   readonly before = new Map<string, Values>();
+  /** Bytes of names and values in `before`. */
+  #size = 0;
   /** A reported setting was changed in the transaction. If that is undone, the server reports it. */
   hasFollowed = false;
   /** Something was rolled back; whether that was the whole transaction is unknown. */
@@ -15,9 +17,21 @@ export class UnsettledChanges<Values> {
     return this.before.size > 0 || this.hasFollowed;
   }
 
-  /** Keeps the values of a setting before its first change. */
-  keep(name: string, values: Values): void {
-    if (!this.before.has(name)) this.before.set(name, values);
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Keeps the values of a setting before its first change. `size`: bytes of the values. */
+  keep(name: string, values: Values, size: number): void {
+    if (this.before.has(name)) return;
+    this.before.set(name, values);
+    this.#size += name.length + size;
+  }
+
+  /** The changes can't be undone any more. */
+  forget(): void {
+    this.before.clear();
+    this.#size = 0;
   }
 
   /** A reset is pending: the default that the server is about to report is not what the client wants. */
