@@ -109,7 +109,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     // The queue comes first, even while it is being served.
     if (
       idle.size === 0 ||
-      this.#waiters.size > 0 ||
+      this.#waiters.servable > 0 ||
       !(this.#isOrdinary || this.#service.current === 'open')
     ) {
       this.#noteEmpty();
@@ -202,12 +202,12 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
         ? undefined
         : this.#retention.reasonToRetire(connection, now, error);
     if (reason !== undefined) this.#connections.retire(connection, reason);
-    else if (this.#waiters.size > 0 && this.#service.current !== 'paused' && !this.#pumping) {
+    else if (this.#waiters.servable > 0 && this.#service.current !== 'paused' && !this.#pumping) {
       this.#handOver(connection, now);
       return;
     } else {
       this.#connections.becomeIdle(connection, now);
-      if (this.#isOrdinary && this.#waiters.size === 0) return;
+      if (this.#isOrdinary && this.#waiters.servable === 0) return;
     }
     this.#pump();
   }
@@ -390,7 +390,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
 
   /** Hands the connection to the first waiter: an idle one might have to be checked again before use. */
   #lendAtOnce(connection: PooledConnection<C>): void {
-    const canServe = this.#waiters.size > 0 && this.#service.current !== 'paused' && !this.#pumping;
+    const canServe = this.#waiters.servable > 0 && this.#service.current !== 'paused' && !this.#pumping;
     if (connection.state !== 'idle' || !canServe) return;
     this.#idle.remove(connection);
     this.#handOver(connection, this.#clock.now());

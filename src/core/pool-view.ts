@@ -98,7 +98,7 @@ export abstract class PoolView<C> {
   get firstToShare(): Waiter<C> | undefined {
     const { ledger, dialing, waiters, service } = this.parts;
     const kept = ledger.room === 0 ? 0 : dialing.dials.underWay + 1;
-    return waiters.size > kept && service.current === 'open' ? waiters.first : undefined;
+    return waiters.servable > kept && service.current === 'open' ? waiters.first : undefined;
   }
 
   /**
@@ -108,8 +108,14 @@ export abstract class PoolView<C> {
   isCrowdedWith(more: number): boolean {
     const { ledger, waiters, service, checkouts } = this.parts;
     const { inUse, sharing } = checkouts;
-    const isWhole = ledger.room === 0 && waiters.size === 0 && service.current === 'open';
+    const isWhole = ledger.room === 0 && waiters.servable === 0 && service.current === 'open';
     return isWhole && inUse + sharing + more >= ledger.live;
+  }
+
+  /** Open connections, if no more may be opened. */
+  get finalSize(): number | undefined {
+    const { ledger } = this.parts;
+    return ledger.room === 0 ? ledger.live : undefined;
   }
 
   /** A caller shares a connection until `shareEnded()` without having been in the queue. */

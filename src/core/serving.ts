@@ -54,8 +54,8 @@ export class Serving<C> {
   serve(): void {
     if (this.#service.current === 'paused') return;
     const now = this.#clock.coarse();
-    while (this.#waiters.size > 0) {
-      const connection = this.#connections.nextUsable(now, this.#waiters.size);
+    for (let servable = this.#waiters.servable; servable > 0; servable = this.#waiters.servable) {
+      const connection = this.#connections.nextUsable(now, servable);
       if (connection === undefined) return;
       this.#connections.idle.remove(connection);
       this.grantToFirst(connection, now);

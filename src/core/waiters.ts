@@ -25,6 +25,8 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   dial: { readonly state: string } | undefined;
   /** Keeps the connection for longer than one statement. Set by the caller before it is queued. */
   isReserved: boolean;
+  /** Keeps the connection for one statement that is known to be long. Set by the caller before it is queued. */
+  isLong: boolean;
   /** Waits to its deadline, however often dialing fails. Set by the caller before it is queued. */
   isPatient: boolean;
 
@@ -35,6 +37,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
     this.queued = false;
     this.orderly = false;
     this.isReserved = false;
+    this.isLong = false;
     this.isPatient = false;
   }
 
@@ -46,6 +49,8 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
 /** A queue that decides which caller is served next. */
 export interface CallerQueue<C> {
   readonly size: number;
+  /** Callers that may be given a connection now. The others wait for a checkout to end. */
+  readonly servable: number;
   /** The one that is served next, unless something happens before. */
   readonly first: Waiter<C> | undefined;
   readonly nextDeadline: number;
@@ -69,6 +74,10 @@ export class Waiters<C> implements CallerQueue<C> {
   readonly #disorderly = new Heap<Waiter<C>>();
 
   get size(): number {
+    return this.#queue.size;
+  }
+
+  get servable(): number {
     return this.#queue.size;
   }
 

@@ -28,6 +28,8 @@ export interface Counters {
   /** Statements sent behind those of other clients on one connection, and those of them that were sent again. */
   readonly multiplexed: number;
   readonly multiplexedAgain: number;
+  /** Long statements that had to wait because connections are left to short ones. */
+  readonly longWaits: number;
 }
 
 export const noCounters: Counters = Object.freeze({
@@ -48,6 +50,7 @@ export const noCounters: Counters = Object.freeze({
   swallowed: 0,
   multiplexed: 0,
   multiplexedAgain: 0,
+  longWaits: 0,
 });
 
 const names = Object.keys(noCounters) as (keyof Counters)[];

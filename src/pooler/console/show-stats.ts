@@ -51,6 +51,7 @@ const ownCounters: readonly CounterNames[] = [
   alike('swallowed', 'swallowed_count'),
   alike('multiplexed', 'multiplexed_count'),
   alike('multiplexedAgain', 'multiplexed_again_count'),
+  alike('longWaits', 'long_wait_count'),
 ];
 
 function alike(key: keyof Counters, name: string): CounterNames {

@@ -259,6 +259,14 @@ export const poolMetricTable = {
     bad: 'A large part of multiplexed_total.',
     action: 'Set multiplex_depth to 1.',
   },
+  headgate_pooler_long_waits_total: {
+    type: 'counter',
+    unit: '{statement}',
+    help: 'Statements known to be long that waited because an eighth of the connections is left to short ones.',
+    normal: 'Grows only where multiplex_depth is set and long statements take all connections but those.',
+    bad: 'Long statements time out while they wait.',
+    action: 'Raise the pool size, or give long statements a user and a pool of their own.',
+  },
   headgate_pooler_multiplexed: {
     type: 'gauge',
     unit: '{statement}',

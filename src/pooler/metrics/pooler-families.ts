@@ -72,6 +72,7 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   ofPool.one('headgate_pooler_session_pins_total', ({ pool }) => pool.tally.sessionPins),
   ofPool.one('headgate_pooler_multiplexed_total', ({ pool }) => pool.tally.multiplexed),
   ofPool.one('headgate_pooler_multiplexed_again_total', ({ pool }) => pool.tally.multiplexedAgain),
+  ofPool.one('headgate_pooler_long_waits_total', ({ pool }) => pool.tally.longWaits),
   ofPool.one('headgate_pooler_multiplexed', ({ pool }) => pool.followers),
   ofPool.counted(
     'headgate_pooler_swallowed_total',

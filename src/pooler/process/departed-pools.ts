@@ -44,6 +44,7 @@ export function countersOf(pool: BackendPool): Counters {
     sessionPins: tally.sessionPins,
     multiplexed: tally.multiplexed,
     multiplexedAgain: tally.multiplexedAgain,
+    longWaits: tally.longWaits,
     swallowed: tally.swallowed,
   };
 }

@@ -61,7 +61,7 @@ export class BackendPool {
     this.user = user;
     this.settings = settings;
     this.#plan = plan;
-    this.classes = new ClassUsage(plan.reservedRatio);
+    this.classes = new ClassUsage(plan.reservedRatio, this);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#boundStatements(plan);
     this.#engines = new EngineGenerations(plan.limits.poolSize, () => this.#makeEngine());
@@ -96,6 +96,11 @@ export class BackendPool {
   /** More statements are under way than the pool has connections. */
   get isCrowded(): boolean {
     return this.#engines.present.isCrowdedWith(this.gathering.size);
+  }
+
+  /** Open connections, if no more may be opened. */
+  get finalSize(): number | undefined {
+    return this.#engines.present.finalSize;
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {

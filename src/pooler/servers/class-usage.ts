@@ -4,10 +4,13 @@
  * need, and matters only while both wait.
  */
 import { type ClassShares, ClassSplit } from '../../core/class-split.js';
-import { type ClassCounts, ClassWaiters } from '../../core/class-waiters.js';
+import { type ClassLimits, ClassWaiters } from '../../core/class-waiters.js';
 import type { Backend } from './backend.js';
+import { LongStatements, type LongStatementsPool } from './long-statements.js';
 
-export class ClassUsage implements ClassCounts {
+export class ClassUsage implements ClassLimits {
+  /** Regular work that is known to take long. */
+  readonly long: LongStatements;
   /** Times that work of the class had to wait for a connection. */
   regularWaits = 0;
   reservedWaits = 0;
@@ -22,9 +25,14 @@ export class ClassUsage implements ClassCounts {
   #regularPeak = 0;
   #reservedPeak = 0;
 
-  constructor(reservedRatio: number) {
+  constructor(reservedRatio: number, pool: LongStatementsPool) {
+    this.long = new LongStatements(pool);
     this.#ratio = reservedRatio;
     this.#split = new ClassSplit({ reservedRatio });
+  }
+
+  get areLongTooMany(): boolean {
+    return this.long.areTooMany;
   }
 
   /** Reason for the present parts. */

@@ -36,6 +36,8 @@ export class PoolTally {
   /** Statements sent behind those of other clients, and those of them that had to be sent again. */
   multiplexed = 0;
   multiplexedAgain = 0;
+  /** Long statements that had to wait because connections are left to short ones. */
+  longWaits = 0;
   /** Errors from servers that clients were told, by SQLSTATE class. */
   readonly serverErrors = new Map<string, number>();
   /** Errors that the pooler itself told clients, by SQLSTATE class and reason, separated by a space. */
@@ -74,7 +76,7 @@ export class PoolTally {
 
   snapshot(): PoolTallySnapshot {
     const { received, sent, clientParses, serverParses, binds, cleaned, notCleaned } = this;
-    const { sessionChecks, sessionPins, multiplexed, multiplexedAgain, logins } = this;
+    const { sessionChecks, sessionPins, multiplexed, multiplexedAgain, longWaits, logins } = this;
     return {
       logins,
       transactions: this.transactionTimes.count,
@@ -93,6 +95,7 @@ export class PoolTally {
       sessionPins,
       multiplexed,
       multiplexedAgain,
+      longWaits,
       swallowed: [...this.swallowed.values()].reduce((sum, count) => sum + count, 0),
     };
   }
@@ -124,5 +127,6 @@ export interface PoolTallySnapshot {
   readonly sessionPins: number;
   readonly multiplexed: number;
   readonly multiplexedAgain: number;
+  readonly longWaits: number;
   readonly swallowed: number;
 }

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { sendCancelRequest } from '../../support/cancel-request.js';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import type { TestDatabase } from '../../support/postgres.js';
 import { Served } from '../workers/served.js';
@@ -220,17 +221,7 @@ describe.runIf(programs !== undefined)('replication through the pooler', () => {
     const running =
       "select 1 from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'";
     await expect.poll(() => rowsOf(pooler, running)).toHaveLength(1);
-    const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
-    const other = new pg.Client({ host: pooler.host, port: pooler.port });
-    const { connection } = other as unknown as {
-      connection: {
-        connect(port: number, host: string): void;
-        on(event: string, act: () => void): void;
-        cancel(processId: number, key: number): void;
-      };
-    };
-    connection.on('connect', () => connection.cancel(processID, secretKey));
-    connection.connect(pooler.port, pooler.host);
+    await sendCancelRequest(client, pooler);
     await refused;
     expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   });

@@ -35,6 +35,7 @@ test('Averages are counts by the second, and times by the query, transaction or 
     swallowed: 60,
     multiplexed: 900,
     multiplexedAgain: 30,
+    longWaits: 60,
   });
   expect(averagesOf(total, before, 30_000)).toEqual({
     serverAssignments: 0,
@@ -54,6 +55,7 @@ test('Averages are counts by the second, and times by the query, transaction or 
     swallowed: 2,
     multiplexed: 30,
     multiplexedAgain: 1,
+    longWaits: 2,
   });
 });
 

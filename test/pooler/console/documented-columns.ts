@@ -42,7 +42,7 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['numeric', 'avg_xact_time avg_query_time avg_wait_time'],
     ['numeric', 'avg_client_parse_count avg_server_parse_count avg_bind_count'],
     ['numeric', 'total_session_check_count total_session_pin_count total_swallowed_count'],
-    ['numeric', 'total_multiplexed_count total_multiplexed_again_count'],
+    ['numeric', 'total_multiplexed_count total_multiplexed_again_count total_long_wait_count'],
   ],
   stats_totals: [
     ['text', 'database'],
@@ -53,7 +53,8 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['numeric', 'xact_time query_time wait_time client_parse_count server_parse_count bind_count'],
     [
       'numeric',
-      'session_check_count session_pin_count swallowed_count multiplexed_count multiplexed_again_count',
+      'session_check_count session_pin_count swallowed_count multiplexed_count multiplexed_again_count ' +
+        'long_wait_count',
     ],
   ],
   stats_averages: [

@@ -3,6 +3,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SqlState } from '../../../src/wire/sql-states.js';
+import { sendCancelRequest } from '../../support/cancel-request.js';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 
@@ -209,19 +210,7 @@ test('clients that leave in the middle take nothing from the others', async () =
 
 /** Runs the statement, and asks to cancel it at once. True if that has hit it. */
 async function runAndCancel(pooler: TestPooler, client: pg.Client, run: Promise<unknown>): Promise<boolean> {
-  const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
-  const other = new pg.Client({ host: pooler.host, port: pooler.port });
-  const { connection } = other as unknown as {
-    connection: {
-      connect(port: number, host: string): void;
-      cancel(id: number, key: number): void;
-      on(event: string, listener: () => void): void;
-    };
-  };
-  connection.connect(pooler.port, pooler.host);
-  connection.on('error', () => {});
-  connection.on('connect', () => connection.cancel(processID, secretKey));
-  const closed = new Promise<void>((resolve) => connection.on('end', resolve));
+  const closed = sendCancelRequest(client, pooler);
   const isHit = await run.then(
     () => false,
     (error: pg.DatabaseError) => {

@@ -162,11 +162,11 @@ export class ClientRequests implements HeavyWork {
       this.#holdsPlain = true;
       this.#held.hold(source, start, end);
       seat.wait.gather();
-    } else if (seat.take()) this.#askPlain(source, start, end, false);
-    else {
+    } else if (seat.take()) {
+      this.#sharing.shared?.measure();
+      this.#askPlain(source, start, end, false);
+    } else {
       this.#holdsPlain = true;
-      if (seat.pool.plan.multiplex !== undefined && !this.#tracker.pin.isOwn)
-        this.#sharing.mayShare(this.#profileOf(source, start, end));
       this.#held.hold(source, start, end);
       seat.awaitServer();
       this.flush();
@@ -176,12 +176,20 @@ export class ClientRequests implements HeavyWork {
 
   /** A short statement waits for the end of the round where it would share a connection in any case. */
   #gathers(source: Buffer, start: number, end: number): boolean {
-    const { pool } = this.#seat;
+    const seat = this.#seat;
+    const { pool } = seat;
     const { multiplex } = pool.plan;
-    if (multiplex === undefined || this.#tracker.pin.isOwn || !pool.isCrowded) return false;
+    seat.isLong = false;
+    if (multiplex === undefined || this.#tracker.pin.isOwn) return false;
     const profile = this.#profileOf(source, start, end);
     this.#sharing.mayShare(profile);
-    return profile !== undefined && profile.usualMs <= multiplex.longestMs;
+    if (profile === undefined) return false;
+    if (profile.usualMs <= multiplex.longestMs) {
+      pool.classes.long.shortCame();
+      return pool.isCrowded;
+    }
+    seat.isLong = profile.usualMs !== Number.POSITIVE_INFINITY;
+    return false;
   }
 
   #isPlain(source: Buffer, start: number, end: number): boolean {
@@ -307,6 +315,7 @@ export class ClientRequests implements HeavyWork {
     const { backend } = seat;
     if (backend?.copyIn.isUnderWay === true) return this.#handleInCopy(backend, message);
     if (backend === undefined && this.#answerLocally(message)) return true;
+    if (backend === undefined) seat.isLong = false;
     const isReady = backend === undefined ? seat.take() : seat.prepare(backend);
     if (isReady && type === Frontend.query && this.#refusesSimpleQueries) {
       this.#owner.end(errors.simpleQueryRefused());

@@ -117,7 +117,7 @@ export class ServerAnswers implements BackendUser {
 
   errorCame({ code }: ErrorFields): void {
     const { shared } = this.#sharing;
-    if (shared?.isRunning === true && !shared.failed(code)) return;
+    if (shared?.failed(code) === false) return;
     this.#pool.tally.errorCame(code);
     this.#running?.errorCame();
     this.#tracker.errorCame();

@@ -65,12 +65,16 @@ export class ServerSeat implements WaitOwner {
   readonly #times: RequestTimes;
   /** The next message waits until the server has answered everything. */
   awaitsAnswers = false;
+  /** The statement that is about to take or await a server is known to be long. */
+  isLong = false;
   /** Memory used by requests since the server last owed nothing. */
   unanswered = 0;
   #backend: Backend | undefined;
   #generation = 0;
   /** The server counts as reserved, because the client keeps it for longer than one statement. */
   #isReserved = false;
+  /** The server counts as busy with a long statement. */
+  #hasLong = false;
   /** Something of this client was sent to the present server. */
   #hasUsed = false;
   /** The session check has run since this client has the present server. */
@@ -101,6 +105,10 @@ export class ServerSeat implements WaitOwner {
 
   /** Checks out a server connection. True if one can be used at once. */
   take(): boolean {
+    if (this.isLong && this.pool.classes.long.areTooMany) {
+      this.pool.tally.longWaits++;
+      return false;
+    }
     const pooled = this.pool.tryTake();
     return pooled !== undefined && this.#attach(pooled);
   }
@@ -142,6 +150,8 @@ export class ServerSeat implements WaitOwner {
     this.#hasUsed = this.#isChecked = false;
     this.#isReserved = this.willReserve;
     this.pool.classes.took(this.#isReserved);
+    this.#hasLong = this.isLong;
+    if (this.#hasLong) this.pool.classes.long.began();
     backend.user = this.#owner.answers;
     // Told before anything else that is for the client.
     if (this.#tracker.hasNews)
@@ -155,7 +165,7 @@ export class ServerSeat implements WaitOwner {
     this.#tracker.followed.backend = backend;
     this.#generation = generation;
     this.#hasUsed = this.awaitsAnswers = true;
-    this.#isChecked = this.#isReserved = false;
+    this.#isChecked = this.#isReserved = this.#hasLong = false;
     this.pool.classes.took(false);
     backend.user = this.#owner.answers;
     this.#times.adopted(placedAt);
@@ -301,6 +311,7 @@ export class ServerSeat implements WaitOwner {
   /** Detaches the server connection. Returns the generation of the checkout to end. */
   letGo(backend: Backend): number {
     this.pool.classes.gaveBack(this.#isReserved);
+    if (this.#hasLong) this.pool.classes.long.ended();
     this.#backend = undefined;
     this.#tracker.followed.backend = undefined;
     if (this.#tracker.pin.mayHideSettings) this.#tracker.pin.leftServer();

@@ -13,6 +13,8 @@ export interface WaitOwner {
   readonly longestWaitMs: number;
   /** The client will keep the server, as far as can be known. */
   readonly willReserve: boolean;
+  /** The client's statement is known to be long. */
+  readonly isLong: boolean;
   /** The wait has begun. */
   waits(): void;
   /** A server connection that works was granted. */
@@ -78,10 +80,11 @@ export class ServerWait implements WaitingClient, GatheredClient {
   }
 
   #enqueue(): void {
-    const { longestWaitMs, willReserve } = this.#owner;
+    const { longestWaitMs, willReserve, isLong } = this.#owner;
     const spare = this.#spare;
     const waiter = spare?.isFree === true ? spare : new ServerWaiter(this);
     waiter.isReserved = willReserve;
+    waiter.isLong = isLong;
     this.#pool.classes.waited(willReserve);
     this.#waiter = waiter;
     this.#pool.enqueue(waiter, longestWaitMs === 0 ? Number.POSITIVE_INFINITY : longestWaitMs);
