@@ -17,6 +17,8 @@ export interface PgClient {
   on(event: string, listener: (...args: never[]) => void): unknown;
   once?(event: string, listener: (...args: never[]) => void): unknown;
   removeListener?(event: string, listener: (...args: never[]) => void): unknown;
+  removeAllListeners?(...events: string[]): unknown;
+  listenerCount?(event: string, listener?: (...args: never[]) => void): number;
   query?(config: unknown, values: unknown, callback: QueryCallback): unknown;
   end?(callback?: () => void): unknown;
   ref?(): void;

@@ -46,9 +46,11 @@ export function watchClient(connection: PgConnection): void {
       return (own ?? (Object.getPrototypeOf(client) as { query: Query }).query).apply(this, args);
     },
   });
-  client.on('newListener', () => {
-    if (connection.isHeldByCaller) adopt(connection);
-  });
+}
+
+/** The caller that holds the client adds a listener to it: the client's events are its own from now on. */
+export function adoptForListener(connection: PgConnection): void {
+  if (connection.isHeldByCaller) adopt(connection);
 }
 
 /** Queries as promises need no binding: an `await` keeps its context. */

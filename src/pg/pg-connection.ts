@@ -10,8 +10,6 @@ export class PgConnection {
   readonly remoteAddress: string | undefined;
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;
-  /** Listens to the client's `error` event as long as it lives, so that a lost connection never ends the program. */
-  onError!: (error: Error) => void;
   /** The `acquire` event of its first checkout was emitted before `verify` ran. */
   isAnnounced = false;
   /** Checked out by `connect()`: its events belong to that caller. */
