@@ -236,8 +236,19 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return this.#counts.clients();
     }
 
-    /** The base class keeps its own list, which is not used. */
-    set _clients(_: PgClient[]) {}
+    /** Older programs read the lengths of these lists of pg-pool. */
+    get _idle(): { readonly client: PgClient }[] {
+      return this.#counts.idleItems();
+    }
+
+    get _pendingQueue(): object[] {
+      return Array.from({ length: this.waitingCount }, () => ({}));
+    }
+
+    // The base class keeps its own lists, which are not used.
+    set _clients(_: unknown) {}
+    set _idle(_: unknown) {}
+    set _pendingQueue(_: unknown) {}
 
     noticeHolders(): void {
       this.#connects.noticesHolders = true;

@@ -73,6 +73,26 @@ everyPool('visible internals', ({ newPool }) => {
     expect(pool._clients).toHaveLength(0);
   });
 
+  test('_idle and _pendingQueue hold as many as are idle and wait, for programs older than the counts', async () => {
+    const pool = newPool({ max: 2 });
+    const lengths = () => [pool._clients.length, pool._idle.length, pool._pendingQueue.length];
+    expect(lengths()).toEqual([0, 0, 0]);
+    const [first, second] = await Promise.all([pool.connect(), pool.connect()]);
+    const third = pool.connect();
+    expect(lengths()).toEqual([2, 0, 1]);
+    first.release();
+    expect(lengths()).toEqual([2, 0, 0]);
+    second.release();
+    (await third).release();
+    expect(lengths()).toEqual([2, 2, 0]);
+    expect(new Set(pool._idle.map(({ client }) => client))).toEqual(new Set([first, second]));
+    const next = await pool.connect();
+    expect(pool._idle.map(({ client }) => client)).toEqual([next === first ? second : first]);
+    next.release();
+    await pool.end();
+    expect(lengths()).toEqual([0, 0, 0]);
+  });
+
   test('Client and options are enough to open one more connection to the same place, as Kysely does', async () => {
     const pool = newPool();
     expect(pool.Client).toBe(pg.Client);
