@@ -210,7 +210,10 @@ export class PgDialer implements Dialer<PgConnection> {
     if (attempt.stage !== 'setting up') return;
     attempt.client.removeListener?.('error', attempt.onSetUpError);
     listenForLife(attempt.client, {
-      error: (error: Error) => this.#losses.failed(connection, error),
+      error: (error: Error) => {
+        this.#losses.failed(connection, error);
+        connection.onQueryError?.(error);
+      },
       end: () => this.#losses.ended(connection),
       newListener: () => adoptForListener(connection),
     });
