@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
 import { clientsThatWait } from '../../support/fake-client.js';
-import { everyPool } from './every-pool.js';
+import { eventOf } from '../../support/outcomes.js';
+import { type AnyPool, everyPool } from './every-pool.js';
 
 everyPool('identity', ({ Pool, newPool }) => {
   test('is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
@@ -51,6 +52,41 @@ everyPool('identity', ({ Pool, newPool }) => {
     await pool.query('select 1');
     expect(seen).toBe(2);
     await pool.end();
+  });
+});
+
+everyPool('a pool behind another object', ({ newPool }) => {
+  const wrappers: [name: string, wrap: (pool: AnyPool) => AnyPool][] = [
+    [
+      'a proxy that is made before it',
+      (pool) =>
+        new Proxy(
+          {} as AnyPool,
+          lazily(() => pool),
+        ),
+    ],
+    ['a proxy of it', (pool) => new Proxy(pool, {})],
+    ['an object that inherits from it', (pool) => Object.create(pool)],
+  ];
+  /** As modules export a pool that is made on first use. */
+  const lazily = (make: () => AnyPool): ProxyHandler<AnyPool> => ({
+    get: (_, key) => Reflect.get(make(), key),
+    set: (_, key, value) => Reflect.set(make(), key, value),
+  });
+
+  test.each(wrappers)('works through %s', async (_name, wrap) => {
+    const pool = newPool({ max: 1 });
+    const wrapped = wrap(pool);
+    await expect(wrapped.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    const client = await wrapped.connect();
+    const next = new Promise((resolve) => wrapped.query('select 2 as two', (_, result) => resolve(result)));
+    expect([wrapped.totalCount, wrapped.idleCount, wrapped.waitingCount]).toEqual([1, 0, 1]);
+    client.release();
+    expect(await next).toMatchObject({ rows: [{ two: 2 }] });
+    const removed = eventOf(pool, 'remove');
+    await pool.end();
+    await removed;
+    expect(wrapped.totalCount).toBe(0);
   });
 });
 
