@@ -1,5 +1,7 @@
 /** A node-postgres client as the pool sees it: the subset of pg.Client, or of a class that stands in for it. */
 
+import { setOwnMethod } from './own-method.js';
+
 export interface Stream {
   readonly closed?: boolean;
   readonly remoteAddress?: string;
@@ -76,7 +78,7 @@ export function followTransactions(client: PgClient): void {
   connection.on('readyForQuery', ({ status }) => {
     now = status ?? null;
   });
-  Object.defineProperty(client, 'getTransactionStatus', { configurable: true, value: () => now });
+  setOwnMethod(client, 'getTransactionStatus', () => now);
 }
 
 /** True if the client is inside a transaction, as far as it reports that. */

@@ -3,6 +3,7 @@
  * client: an idle client without a listener for its `error` event would end the process.
  */
 import type { PgClient } from './client.js';
+import { setOwnMethod } from './own-method.js';
 
 type Listener = (...args: never[]) => void;
 
@@ -15,13 +16,9 @@ export function listenForLife(client: PgClient, listeners: Readonly<Record<strin
   listen();
   const { removeAllListeners } = client;
   if (removeAllListeners === undefined) return;
-  Object.defineProperty(client, 'removeAllListeners', {
-    configurable: true,
-    writable: true,
-    value: function (this: PgClient, ...events: string[]): unknown {
-      removeAllListeners.apply(this, events);
-      listen();
-      return this;
-    },
+  setOwnMethod(client, 'removeAllListeners', function (this: PgClient, ...events: string[]): unknown {
+    removeAllListeners.apply(this, events);
+    listen();
+    return this;
   });
 }
