@@ -213,9 +213,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return this[parts].counts.clients();
     }
 
-    /** Older programs read the lengths of these lists of pg-pool. */
+    /** Older programs read the lengths of these lists of pg-pool. Its own `connect`, called by a tracer, must find no idle client. */
     get _idle(): { readonly client: PgClient }[] {
-      return this[parts].counts.idleItems();
+      return tracer.hasConnect ? [] : this[parts].counts.idleItems();
     }
 
     get _pendingQueue(): object[] {
