@@ -1,8 +1,9 @@
 // @ts-check
 // What async context costs: the package against a copy of it whose context functions do nothing.
 // node bench/context.mjs [processes of each, default 5]
+// node bench/context.mjs instructions   counts the instructions of an uncontended call, with valgrind: exact on a busy machine
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -13,8 +14,9 @@ const root = join(file, '../..');
 /** Below node_modules/, so that it finds the same packages. */
 const copy = join(root, 'node_modules/.cache/headgate-without-context');
 
-/** Every function of src/runtime/async-context.ts, without its effect. */
-const withoutEffect = `
+/** Every function of the files that are about context, without its effect. */
+const withoutEffect = {
+  'runtime/async-context.js': `
 export class CallerContext {
   runInAsyncScope(call, self, a, b, c, d) { return call.call(self, a, b, c, d); }
 }
@@ -24,7 +26,16 @@ export const withoutContext = (task, argument) => task(argument);
 export const setWithoutContext = (task) => task();
 export const forgetContext = () => {};
 export const adoptSocket = () => {};
-`;
+`,
+  'pg/held-client.js': `
+export const prepareClient = () => {};
+export const watchClient = () => {};
+export const adoptForListener = () => {};
+export const adoptFor = () => {};
+export const hasOwnEvents = () => false;
+export const disown = () => {};
+`,
+};
 
 /** A client that answers at once, and can be shared. */
 class ReadyClient extends IdleClient {
@@ -102,6 +113,7 @@ const works = [
   },
 ];
 
+const repeats = 20_000;
 const warmUpMs = 500;
 const roundMs = 500;
 
@@ -115,11 +127,17 @@ async function measure(run, each) {
   return ((user + system) * 1_000) / count;
 }
 
-/** One process: every work, in a store or not. @param {string} dist @param {boolean} inStore */
-async function measureAll(dist, inStore) {
+/** @param {string} dist @returns {Promise<Package>} */
+async function load(dist) {
   const [{ Pool }, { PromisePool }] = await Promise.all(
     ['index.js', 'engine.js'].map((name) => import(pathToFileURL(join(dist, name)).href)),
   );
+  return { Pool, PromisePool };
+}
+
+/** One process: every work, in a store or not. @param {string} dist @param {boolean} inStore */
+async function measureAll(dist, inStore) {
+  const { Pool, PromisePool } = await load(dist);
   const figures = [];
   for (const { make, each } of works) {
     const run = make({ Pool, PromisePool });
@@ -133,12 +151,51 @@ async function measureAll(dist, inStore) {
 /** @param {number[]} numbers */
 const median = (numbers) => Math.round(numbers.sort((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN);
 
-/** @param {number} processes */
-function compare(processes) {
+function makeCopy() {
   rmSync(copy, { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
   cpSync(join(root, 'package.json'), join(copy, 'package.json'));
-  writeFileSync(join(copy, 'dist/runtime/async-context.js'), withoutEffect);
+  for (const [name, text] of Object.entries(withoutEffect)) writeFileSync(join(copy, 'dist', name), text);
+}
+
+/** One process: one work, so many times. @param {string} dist @param {number} work @param {number} times */
+async function repeat(dist, work, times) {
+  const run = works[work]?.make(await load(dist));
+  for (let n = 0; n < times; n++) await run?.();
+  process.exit();
+}
+
+/** Two runs of different length: their difference is that of the calls, without the start. @param {string} dist @param {number} work */
+function instructionsOf(dist, work) {
+  const [shorter = 0, longer = 0] = [repeats, 2 * repeats].map((times) => {
+    const valgrind = [
+      ...['--tool=callgrind', '--smc-check=all-non-file', '--callgrind-out-file=/dev/null', process.execPath],
+      ...['--single-threaded', '--random-seed=1', file, 'repeat', dist, String(work), String(times)],
+    ];
+    const { stderr } = spawnSync('valgrind', valgrind, { encoding: 'utf8' });
+    return Number(/Collected : (\d+)/.exec(stderr)?.[1]);
+  });
+  return Math.round((longer - shorter) / repeats);
+}
+
+function countInstructions() {
+  makeCopy();
+  console.log(
+    `Node ${process.versions.node}, instructions of one call\n\n| | without | with |\n|---|---|---|`,
+  );
+  for (const [work, { title, each }] of works.entries())
+    if (each === 1) {
+      const [without, withContext] = [join(copy, 'dist'), join(root, 'dist')].map((dist) =>
+        instructionsOf(dist, work),
+      );
+      console.log(`| ${title} | ${without} | ${withContext} |`);
+    }
+  rmSync(copy, { recursive: true, force: true });
+}
+
+/** @param {number} processes */
+function compare(processes) {
+  makeCopy();
   const columns = [
     { title: 'without', dist: join(copy, 'dist'), store: '' },
     { title: 'with', dist: join(root, 'dist'), store: '' },
@@ -165,6 +222,8 @@ function compare(processes) {
   rmSync(copy, { recursive: true, force: true });
 }
 
-const [first, dist = '', store = ''] = process.argv.slice(2);
-if (first === 'of') await measureAll(dist, store !== '');
+const [first, dist = '', second = '', third = ''] = process.argv.slice(2);
+if (first === 'of') await measureAll(dist, second !== '');
+else if (first === 'repeat') await repeat(dist, Number(second), Number(third));
+else if (first === 'instructions') countInstructions();
 else compare(Number(first ?? 5));

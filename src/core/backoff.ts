@@ -19,7 +19,7 @@ export class Backoff {
   readonly #policy: BackoffPolicy;
   readonly #random: Random;
   failures = 0;
-  retryAt = Number.NEGATIVE_INFINITY;
+  retryAt = -Infinity;
   lastError: Error | undefined;
 
   constructor(policy: BackoffPolicy, random: Random) {
@@ -38,17 +38,17 @@ export class Backoff {
   suspended(error: Error): void {
     this.failures++;
     this.lastError = error;
-    this.retryAt = Number.NEGATIVE_INFINITY;
+    this.retryAt = -Infinity;
   }
 
   /** Allows a retry now, because something has changed. Earlier failures still count. */
   hurry(): void {
-    this.retryAt = Number.NEGATIVE_INFINITY;
+    this.retryAt = -Infinity;
   }
 
   succeeded(): void {
     this.failures = 0;
-    this.retryAt = Number.NEGATIVE_INFINITY;
+    this.retryAt = -Infinity;
     this.lastError = undefined;
   }
 }

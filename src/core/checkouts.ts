@@ -34,7 +34,7 @@ export class Checkouts<C> {
     this.#tally = parts.tally;
     this.#listener = parts.listener;
     this.#leakThreshold = parts.policy.leakThreshold;
-    this.#findsLeaks = this.#leakThreshold !== Number.POSITIVE_INFINITY;
+    this.#findsLeaks = this.#leakThreshold !== Infinity;
   }
 
   get inUse(): number {

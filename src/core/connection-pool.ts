@@ -304,7 +304,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       this.#stuckWatch?.stop();
       onDrained();
     });
-    if (deadline === Number.POSITIVE_INFINITY) this.#stuckWatch?.endBegan(this.#clock.now());
+    if (deadline === Infinity) this.#stuckWatch?.endBegan(this.#clock.now());
     this.#pump();
   }
 
@@ -441,7 +441,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     } finally {
       this.#pumping = false;
     }
-    readiness.settle(this.#ledger.live, Number.NEGATIVE_INFINITY);
+    readiness.settle(this.#ledger.live, -Infinity);
     const state = this.#service.current;
     this.#isOrdinary = state === 'open' && readiness.size === 0 && !refiller.isBusy && !excess.exists;
     this.#wakeUp.setAwaited(this.#waiters.size > 0 || readiness.size > 0 || state === 'draining');

@@ -29,10 +29,7 @@ export class Dials<C> {
   }
 
   get nextDeadline(): number {
-    return Math.min(
-      this.#underWay.head?.deadline ?? Number.POSITIVE_INFINITY,
-      this.#abandoned.head?.deadline ?? Number.POSITIVE_INFINITY,
-    );
+    return Math.min(this.#underWay.head?.deadline ?? Infinity, this.#abandoned.head?.deadline ?? Infinity);
   }
 
   begin(approval: Approval, now: number): Dial<C> {

@@ -26,7 +26,7 @@ export interface DrainingParts<C> {
   readonly readiness: Readiness;
 }
 
-const never = Number.POSITIVE_INFINITY;
+const never = Infinity;
 
 export class Draining<C> {
   readonly #parts: DrainingParts<C>;

@@ -13,11 +13,11 @@ export class ExpiryCalendar {
   readonly #endings = new Map<number, number>();
   #size = 0;
   /** The last day on which a connection ends. */
-  #lastDay = Number.NEGATIVE_INFINITY;
+  #lastDay = -Infinity;
   /** Nothing is overdue before this time at this rate or a faster one, unless a connection is added. */
-  #quietUntil = Number.NEGATIVE_INFINITY;
+  #quietUntil = -Infinity;
   #quietAtRate = Number.NaN;
-  #crowdEndsBy = Number.NEGATIVE_INFINITY;
+  #crowdEndsBy = -Infinity;
 
   constructor(lifetimeMs: number) {
     this.#dayMs = Math.max(1, lifetimeMs / daysInALife);
@@ -32,7 +32,7 @@ export class ExpiryCalendar {
     this.#endings.set(day, (this.#endings.get(day) ?? 0) + 1);
     this.#lastDay = Math.max(this.#lastDay, day);
     this.#size++;
-    this.#quietUntil = Number.NEGATIVE_INFINITY;
+    this.#quietUntil = -Infinity;
   }
 
   remove(endsAt: number): void {
@@ -55,7 +55,7 @@ export class ExpiryCalendar {
     let overdue = 0;
     let quietUntil = earliest;
     if (now >= earliest) {
-      quietUntil = Number.POSITIVE_INFINITY;
+      quietUntil = Infinity;
       let ended = 0;
       for (let day = this.#dayOf(firstEnd); ended < this.#size && day <= this.#lastDay; day++) {
         const endings = this.#endings.get(day);

@@ -42,7 +42,7 @@ export class ExpiryScanner<C> {
   readonly #calendar: ExpiryCalendar;
   /** To be closed as soon as their replacements are open. Handed out until then like any other. */
   readonly #marked = new Set<PooledConnection<C>>();
-  #nextScanAt = Number.POSITIVE_INFINITY;
+  #nextScanAt = Infinity;
 
   /** `discard`: takes one out of service that has just left the list of the idle. */
   constructor(
@@ -63,7 +63,7 @@ export class ExpiryScanner<C> {
     connection.heapKey = connection.lendUntil;
     this.#byEnd.push(connection);
     if (!connection.expiring) this.#calendar.add(connection.lendUntil);
-    if (this.#nextScanAt === Number.POSITIVE_INFINITY) this.#nextScanAt = now + intervalMs;
+    if (this.#nextScanAt === Infinity) this.#nextScanAt = now + intervalMs;
   }
 
   /** The connection is being closed. */
@@ -79,7 +79,7 @@ export class ExpiryScanner<C> {
     this.#discardReplaced(situation);
     this.#replaceAhead(now, situation);
     if (this.#byEnd.size === 0) {
-      this.#nextScanAt = Number.POSITIVE_INFINITY;
+      this.#nextScanAt = Infinity;
       return;
     }
     const soonest = now + (situation.isShortOfLeases ? intervalMs : pauseOf(situation));

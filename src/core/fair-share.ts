@@ -75,7 +75,7 @@ export class FairShareAllocator {
   }
 
   #claim(place: number, user: ShareUser): void {
-    const { minimum = 0, maximum = Number.POSITIVE_INFINITY, waitingSince = Number.POSITIVE_INFINITY } = user;
+    const { minimum = 0, maximum = Infinity, waitingSince = Infinity } = user;
     const { book } = this.#allocator;
     book.demands[place] = user.demand;
     book.weights[place] = user.weight;

@@ -19,7 +19,7 @@ export class FirstFill<C> {
   readonly #reservoir: ReservoirPolicy;
   readonly #parts: FirstFillParts<C>;
   #startedAt = Number.NaN;
-  #deadline = Number.POSITIVE_INFINITY;
+  #deadline = Infinity;
   /** False from the beginning, also while the fill has not begun. */
   #isOver = false;
 

@@ -104,7 +104,7 @@ export class Forecaster {
   }
 
   /** The need expected soon: at least `measured`, and above that no more than `maximum`. */
-  estimate(key: string, measured: number, now: number, maximum = Number.POSITIVE_INFINITY): Forecast {
+  estimate(key: string, measured: number, now: number, maximum = Infinity): Forecast {
     const history = this.#histories.get(key);
     if (history === undefined) return { demand: measured, reason: 'measured' };
     const usual = this.#usualSoon(history.profile, now);

@@ -73,7 +73,7 @@ export class Growing<C> {
     const { service, ledger, refiller, listener } = this.#parts;
     const { pending, live } = ledger;
     // While no connection may be opened, none is missing.
-    const size = service.current === 'open' ? pending + live : Number.POSITIVE_INFINITY;
+    const size = service.current === 'open' ? pending + live : Infinity;
     const count = refiller.tick(now, size);
     if (count > 0) listener?.toppingUp(count, live, refiller.keeperTarget);
     return count > 0;

@@ -43,7 +43,7 @@ export class Keeper {
   /** Dials it still wants, out of the number decided at the last check. */
   #wanted = 0;
   /** Caps the target of the policy. */
-  most = Number.POSITIVE_INFINITY;
+  most = Infinity;
 
   constructor(policy: KeeperPolicy, startedAt: number) {
     this.#policy = policy;

@@ -13,6 +13,6 @@ export interface LifetimePolicy {
 /** A life in milliseconds. Never negative; the whole range is reached, whatever its size. */
 export function drawLifetime(policy: LifetimePolicy, random: Random): number {
   const { maxLifetime, maxLifetimeJitter } = policy;
-  if (!Number.isFinite(maxLifetime)) return Number.POSITIVE_INFINITY;
+  if (!Number.isFinite(maxLifetime)) return Infinity;
   return Math.max(0, maxLifetime + (random.next() - 0.5) * maxLifetimeJitter);
 }

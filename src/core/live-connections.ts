@@ -29,7 +29,7 @@ export interface LiveConnectionsParts<C> {
   readonly listener: PoolListener<C> | undefined;
 }
 
-const never = Number.POSITIVE_INFINITY;
+const never = Infinity;
 
 export class LiveConnections<C> {
   readonly idle: IdleConnections<C>;

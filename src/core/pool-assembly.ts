@@ -79,7 +79,7 @@ export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: 
   const dialOutcomes: DialOutcomes<C> = new DialOutcomes<C>({ ...second, serving, retention });
   const growing = new Growing<C>(second);
   const draining = new Draining<C>({ ...second, serving });
-  const { warnAfter = Number.POSITIVE_INFINITY } = given;
+  const { warnAfter = Infinity } = given;
   const stuckWatch = Number.isFinite(warnAfter)
     ? new StuckWatch<C>(warnAfter, given.alarm, { ...second, figures })
     : undefined;

@@ -133,7 +133,7 @@ export function adjustPolicy(policy: PoolPolicy, numbers: AdjustablePolicy): voi
   Object.assign(policy, adjusted);
 }
 
-const never = Number.POSITIVE_INFINITY;
+const never = Infinity;
 
 /** Reads the engine's options. Collects problems in the reader; the caller makes it throw. */
 export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): PoolPolicy {

@@ -22,7 +22,7 @@ export class Readiness {
   }
 
   get nextDeadline(): number {
-    let deadline = Number.POSITIVE_INFINITY;
+    let deadline = Infinity;
     for (const request of this.#requests) deadline = Math.min(deadline, request.deadline);
     return deadline;
   }

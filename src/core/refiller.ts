@@ -32,12 +32,12 @@ export class Refiller {
   #beginsAt: number;
   #isHeldBack: boolean;
   #hasStarted = false;
-  #mostKept = Number.POSITIVE_INFINITY;
+  #mostKept = Infinity;
 
   constructor(policy: PoolPolicy) {
     this.#policy = policy;
     this.#isHeldBack = policy.startJitter > 0;
-    this.#beginsAt = this.#isHeldBack ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+    this.#beginsAt = this.#isHeldBack ? Infinity : -Infinity;
   }
 
   /** Draws the time of its beginning, and returns the progress of a warmup that has begun. */
@@ -142,8 +142,8 @@ export class Refiller {
 
   get nextTickAt(): number {
     if (this.#isHeldBack) return this.#beginsAt;
-    if (this.#warmup !== undefined) return Number.POSITIVE_INFINITY;
-    return this.#keeper?.nextTickAt ?? Number.POSITIVE_INFINITY;
+    if (this.#warmup !== undefined) return Infinity;
+    return this.#keeper?.nextTickAt ?? Infinity;
   }
 }
 

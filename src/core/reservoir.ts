@@ -43,8 +43,8 @@ export function readReservoir(read: OptionReader, max: number): ReservoirPolicy 
   if (targetReady > max) read.problem('targetReady', `is ${targetReady}, more than max, which is ${max}`);
   if (lowWatermark > targetReady)
     read.problem('lowWatermark', `is ${lowWatermark}, more than targetReady, which is ${targetReady}`);
-  const maxLifetime = read.duration('baseLifetime', 660_000, Number.POSITIVE_INFINITY);
-  if (maxLifetime === Number.POSITIVE_INFINITY)
+  const maxLifetime = read.duration('baseLifetime', 660_000, Infinity);
+  if (maxLifetime === Infinity)
     read.problem('baseLifetime', 'must not be 0: a reservoir is for connections that end');
   const maxLifetimeJitter = read.duration('lifetimeJitter', 120_000, 0);
   const shortest = maxLifetime - maxLifetimeJitter / 2;
@@ -52,7 +52,7 @@ export function readReservoir(read: OptionReader, max: number): ReservoirPolicy 
   const guardWindow = read.duration('guardWindow', 45_000, 0);
   if (guardWindow >= shortest && shortest > 0)
     read.problem('guardWindow', `is ${guardWindow} ms, as long as the shortest life, ${shortest} ms`);
-  const initialFillTimeout = read.duration('initialFillTimeout', 30_000, Number.POSITIVE_INFINITY);
+  const initialFillTimeout = read.duration('initialFillTimeout', 30_000, Infinity);
   const emptyWait = read.duration('emptyWait', 100, 0);
   read.refuseUnknown();
   return {

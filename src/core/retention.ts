@@ -20,7 +20,7 @@ export interface RetentionParts<C> {
   readonly service: ServiceState<C>;
 }
 
-const never = Number.POSITIVE_INFINITY;
+const never = Infinity;
 
 export class Retention<C> {
   readonly #policy: PoolPolicy;

@@ -64,7 +64,7 @@ export class PoolSituation<C> implements ScanSituation {
   get #permitsPerMs(): number {
     const rate = this.#policy.rateLimiter?.rate ?? Number.NaN;
     // A rate that is no number is taken for an unknown one.
-    return rate > 0 ? rate / 1_000 : Number.POSITIVE_INFINITY;
+    return rate > 0 ? rate / 1_000 : Infinity;
   }
 
   /** The time that one dial takes. */

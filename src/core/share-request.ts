@@ -71,7 +71,7 @@ export function checkUser(user: ShareUser): void {
     refuse(key, 'weight', `a number from 0.000001 to ${heaviest}`, weight);
   if (minimum !== undefined && !isWhole(minimum, 0))
     refuse(key, 'minimum', 'a whole number of at least 0', minimum);
-  if (maximum !== undefined && !isWhole(maximum, 1) && maximum !== Number.POSITIVE_INFINITY)
+  if (maximum !== undefined && !isWhole(maximum, 1) && maximum !== Infinity)
     refuse(key, 'maximum', 'a whole number of at least 1', maximum);
   if (waitingSince !== undefined && Number.isNaN(waitingSince))
     refuse(key, 'waitingSince', 'a number', waitingSince);

@@ -39,7 +39,7 @@ export class StuckWatch<C> {
   #readySince = 0;
   #endSince: number | undefined;
   #intervalMs = firstIntervalMs;
-  #tellAgainAt = Number.NEGATIVE_INFINITY;
+  #tellAgainAt = -Infinity;
   #seenAgain = 0;
   #timedOutTold = 0;
 

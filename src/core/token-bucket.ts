@@ -61,9 +61,9 @@ export class TokenBucket implements RateLimiter {
   /** The current part of the full speed. */
   #speed = 1;
   #refusals = 0;
-  #slowedAt = Number.NEGATIVE_INFINITY;
+  #slowedAt = -Infinity;
   /** Until this time, one permit is kept for an urgent pool. */
-  #keptUntil = Number.NEGATIVE_INFINITY;
+  #keptUntil = -Infinity;
 
   constructor(options: TokenBucketOptions) {
     const read = new OptionReader(options);
@@ -101,7 +101,7 @@ export class TokenBucket implements RateLimiter {
     const isKept = keptForMs > clockErrorMs;
     if (this.#tokens >= (isKept ? 2 : 1) - roundingError) {
       this.#tokens -= 1;
-      if (isUrgent) this.#keptUntil = Number.NEGATIVE_INFINITY;
+      if (isUrgent) this.#keptUntil = -Infinity;
       return 0;
     }
     const waitMs = this.#msUntil(1);
@@ -126,7 +126,7 @@ export class TokenBucket implements RateLimiter {
 
   /** Time until the bucket holds this many permits, if none is taken. */
   #msUntil(tokens: number): number {
-    if (tokens > this.#burst) return Number.POSITIVE_INFINITY;
+    if (tokens > this.#burst) return Infinity;
     return (tokens - this.#tokens) / (this.#tokensPerMs * this.#speed);
   }
 

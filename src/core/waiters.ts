@@ -31,7 +31,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   isPatient: boolean;
 
   constructor() {
-    this.heapKey = Number.POSITIVE_INFINITY;
+    this.heapKey = Infinity;
     this.heapIndex = -1;
     this.enqueuedAt = Number.NaN;
     this.queued = false;
@@ -69,7 +69,7 @@ export class Waiters<C> implements CallerQueue<C> {
   readonly #queue = new LinkedList<Waiter<C>>();
   /** The orderly waiter with the earliest deadline. */
   #firstOrderly: Waiter<C> | undefined;
-  #latestOrderlyDeadline = Number.NEGATIVE_INFINITY;
+  #latestOrderlyDeadline = -Infinity;
   /** Waiters with a deadline that are not orderly. */
   readonly #disorderly = new Heap<Waiter<C>>();
 
@@ -86,8 +86,8 @@ export class Waiters<C> implements CallerQueue<C> {
   }
 
   get nextDeadline(): number {
-    const orderly = this.#firstOrderly?.heapKey ?? Number.POSITIVE_INFINITY;
-    const disorderly = this.#disorderly.peek()?.heapKey ?? Number.POSITIVE_INFINITY;
+    const orderly = this.#firstOrderly?.heapKey ?? Infinity;
+    const disorderly = this.#disorderly.peek()?.heapKey ?? Infinity;
     return Math.min(orderly, disorderly);
   }
 
@@ -97,7 +97,7 @@ export class Waiters<C> implements CallerQueue<C> {
     waiter.orderly = false;
     waiter.heapKey = deadline;
     this.#queue.pushTail(waiter);
-    if (deadline === Number.POSITIVE_INFINITY) return;
+    if (deadline === Infinity) return;
     if (this.#firstOrderly === undefined) this.#firstOrderly = waiter;
     else if (deadline < this.#latestOrderlyDeadline) {
       this.#disorderly.push(waiter);

@@ -1,7 +1,7 @@
 /** The one alarm of a pool, set for the earliest of all the times at which something is due. */
 import type { Alarm, AlarmFactory } from '../kernel/clock.js';
 
-const never = Number.POSITIVE_INFINITY;
+const never = Infinity;
 
 export class WakeUp {
   readonly #alarm: Alarm;
@@ -50,7 +50,7 @@ export class WakeUp {
 
   /** Never rings again. */
   stop(): void {
-    this.#at = Number.NEGATIVE_INFINITY;
+    this.#at = -Infinity;
     this.#isHeld = true;
     this.#alarm.clear();
   }

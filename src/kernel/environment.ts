@@ -115,7 +115,7 @@ export class EnvironmentReader {
   }
 
   #within(variable: EnvironmentVariable, value: number, range: EnvironmentRange): number | undefined {
-    const { min = Number.NEGATIVE_INFINITY, above = Number.NEGATIVE_INFINITY, floor } = range;
+    const { min = -Infinity, above = -Infinity, floor } = range;
     if (value < min) return this.#leaveAside(variable, `less than ${min}`);
     if (value <= above) return this.#leaveAside(variable, `not more than ${above}`);
     if (floor === undefined || value >= floor) return value;

@@ -50,7 +50,7 @@ export class OptionReader {
     const value = this.#take(name);
     if (value === undefined) return fallback;
     const { min, max = Number.MAX_SAFE_INTEGER, orInfinity = false } = range;
-    if (orInfinity && value === Number.POSITIVE_INFINITY) return value;
+    if (orInfinity && value === Infinity) return value;
     if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
       return value as number;
     const upTo = range.max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
@@ -95,7 +95,7 @@ export class OptionReader {
   duration(name: string, fallback: number, whenZero: number): number {
     const value = this.#take(name);
     if (value === undefined) return fallback;
-    if (value === Number.POSITIVE_INFINITY) return whenZero === 0 ? fallback : whenZero;
+    if (value === Infinity) return whenZero === 0 ? fallback : whenZero;
     const milliseconds = parseDuration(value);
     if (milliseconds !== undefined) return milliseconds === 0 ? whenZero : milliseconds;
     this.problem(name, `must be a duration such as 500 (ms), '500ms', '45s' or '11m', not ${show(value)}`);

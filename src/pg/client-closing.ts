@@ -19,7 +19,7 @@ export function closeClient(pooled: PooledConnection<PgConnection>, closed: () =
   const { client, isEndedByServer } = pooled.connection;
   const stream = client.connection?.stream;
   const patience = patienceWith(pooled);
-  if (patience === Number.POSITIVE_INFINITY || stream === undefined || stream.closed) {
+  if (patience === Infinity || stream === undefined || stream.closed) {
     if (client.end === undefined) closed();
     else client.end(closed);
     return;
@@ -39,7 +39,7 @@ export function closeClient(pooled: PooledConnection<PgConnection>, closed: () =
 function patienceWith({ reason, connection }: PooledConnection<PgConnection>): number {
   if (connection.isEndedByServer) return patienceMs;
   if (reason === 'broken' || reason === 'failed_check') return 0;
-  if (reason !== 'released_with_error') return Number.POSITIVE_INFINITY;
+  if (reason !== 'released_with_error') return Infinity;
   if (!isAtRest(connection.client) && !connection.isRefused) return 0;
   return systemClock.now() - connection.answeredAt <= answerHoldsMs ? patienceMs : 0;
 }

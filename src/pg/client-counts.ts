@@ -42,6 +42,12 @@ export class ClientCounts {
     ];
   }
 
+  /** In the form of pg-pool's list, in no order. */
+  idleItems(): { readonly client: PgClient }[] {
+    const idle = Array.from(this.#engine.connections()).filter(({ state }) => state === 'idle');
+    return idle.map(({ connection: { client } }) => ({ client }));
+  }
+
   *lives(): IterableIterator<ConnectionLife> {
     const now = systemClock.now();
     for (const { bornAt, lendUntil } of this.#engine.connections())

@@ -1,5 +1,7 @@
 /** A node-postgres client as the pool sees it: the subset of pg.Client, or of a class that stands in for it. */
 
+import { setOwnMethod } from './own-method.js';
+
 export interface Stream {
   readonly closed?: boolean;
   readonly remoteAddress?: string;
@@ -17,6 +19,8 @@ export interface PgClient {
   on(event: string, listener: (...args: never[]) => void): unknown;
   once?(event: string, listener: (...args: never[]) => void): unknown;
   removeListener?(event: string, listener: (...args: never[]) => void): unknown;
+  removeAllListeners?(...events: string[]): unknown;
+  listenerCount?(event: string, listener?: (...args: never[]) => void): number;
   query?(config: unknown, values: unknown, callback: QueryCallback): unknown;
   end?(callback?: () => void): unknown;
   ref?(): void;
@@ -74,7 +78,7 @@ export function followTransactions(client: PgClient): void {
   connection.on('readyForQuery', ({ status }) => {
     now = status ?? null;
   });
-  Object.defineProperty(client, 'getTransactionStatus', { configurable: true, value: () => now });
+  setOwnMethod(client, 'getTransactionStatus', () => now);
 }
 
 /** True if the client is inside a transaction, as far as it reports that. */

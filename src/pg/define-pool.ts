@@ -29,6 +29,7 @@ import { type EndArgument, endPool } from './pool-end.js';
 import type { ConnectionLife, ConnectOptions, PoolClass } from './pool-interface.js';
 import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
+import { type PoolParts, parts } from './pool-parts.js';
 import { PoolQueries } from './pool-queries.js';
 import { ClientWaiter } from './pool-waiters.js';
 import { type PublicOptions, publicOptions } from './public-options.js';
@@ -50,15 +51,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     ending = false;
     ended = false;
 
-    readonly #engine: ConnectionPool<PgConnection>;
-    readonly #dialer: PgDialer;
-    readonly #checkouts: ClientCheckouts;
-    readonly #queries: PoolQueries;
-    readonly #connects: PoolConnects;
-    /** Callers are not recorded, and the program set no promise class of its own. */
-    #isPlain: boolean;
-    readonly #calls: ConnectCalls;
-    readonly #counts: ClientCounts;
+    declare readonly [parts]: PoolParts<Pool>;
 
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
@@ -66,7 +59,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const { policy, name, pipelineDepth, warnAfter, onOpenTransaction } = resolvePoolOptions(given);
       this.name = name;
       this.options = publicOptions(options as Record<string, unknown> | null | undefined, {
-        read: () => this.#engine.limit,
+        read: () => engine.limit,
         write: (max) => this.resize(max),
       });
       this.log = (given['log'] as typeof this.log | undefined) || noop;
@@ -77,11 +70,10 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         loadClient()) as PgClientClass;
       this.Promise = (given['Promise'] as PromiseConstructor | undefined) || Promise;
       const noticesHolders = Number.isFinite(policy.leakThreshold);
-      this.#isPlain = !noticesHolders && this.Promise === Promise;
-      this.#dialer = new PgDialer(this);
-      this.#engine = new ConnectionPool<PgConnection>({
+      const dialer = new PgDialer(this);
+      const engine = new ConnectionPool<PgConnection>({
         policy: detached(policy),
-        dialer: this.#dialer,
+        dialer,
         clock: systemClock,
         alarm: systemAlarm,
         random: systemRandom,
@@ -89,47 +81,46 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         name,
         warnAfter,
       });
-      this.#dialer.answerTo(this.#engine);
+      dialer.answerTo(engine);
       const allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
-      this.#checkouts = new ClientCheckouts(this, this.#engine, { allowsExitOnIdle, onOpenTransaction });
-      const { connect, tryConnect } = own;
-      this.#connects = new PoolConnects(this.#engine, this.#checkouts, {
-        noticesHolders,
-        connect,
-        tryConnect,
-      });
-      this.#calls = new ConnectCalls(this, tracer, this.#connects);
-      this.#counts = new ClientCounts(this.#engine, this.#dialer);
-      this.#queries = new PoolQueries(
-        this.#engine,
-        this.#checkouts,
-        (text) => this.note(text),
-        pipelineDepth,
-      );
+      const checkouts = new ClientCheckouts(this, engine, { allowsExitOnIdle, onOpenTransaction });
+      const connects = new PoolConnects(engine, checkouts, { noticesHolders, ...own });
+      const made: PoolParts<Pool> = {
+        pool: this,
+        engine,
+        checkouts,
+        queries: new PoolQueries(engine, checkouts, (text) => this.note(text), pipelineDepth),
+        connects,
+        calls: new ConnectCalls(this, tracer, connects),
+        counts: new ClientCounts(engine, dialer),
+        isPlain: !noticesHolders && this.Promise === Promise,
+      };
+      Object.defineProperty(this, parts, { value: made });
       // Not before the program had a chance to add its listeners.
       const opensByItself = policy.minIdle > 0 || policy.warmup !== undefined || policy.keeper !== undefined;
-      if (opensByItself) soon(() => this.#engine.start());
+      if (opensByItself) soon(() => engine.start());
     }
 
     // ---- checking out ---------------------------------------------------------------------------------------------
 
     connect(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
-      if (first !== undefined || second !== undefined || !this.#isPlain || this.ending || tracer.hasConnect)
-        return this.#calls.connect(first, second);
+      const { engine, checkouts, calls, isPlain } = this[parts];
+      if (first !== undefined || second !== undefined || !isPlain || this.ending || tracer.hasConnect)
+        return calls.connect(first, second);
       // The fast path of the usual call, without the steps it does not need.
-      const pooled = this.#engine.tryTake();
-      if (pooled !== undefined) return Promise.resolve(this.#checkouts.checkOut(pooled));
-      const timeoutMs = this.#engine.usualTimeoutMs;
-      return new ClientWaiter(this.#checkouts.checkOut, undefined).wait(this.#engine, timeoutMs, undefined);
+      const pooled = engine.tryTake();
+      if (pooled !== undefined) return Promise.resolve(checkouts.checkOut(pooled));
+      const timeoutMs = engine.usualTimeoutMs;
+      return new ClientWaiter(checkouts.checkOut, undefined).wait(engine, timeoutMs, undefined);
     }
 
     tryConnect(): PgClient | undefined {
-      return this.ending ? undefined : this.#connects.atOnce();
+      return this.ending ? undefined : this[parts].connects.atOnce();
     }
 
     /** Called by pg-pool's own `connect`, which a tracer has called. */
     newClient({ callback }: { readonly callback: ConnectCallback }): void {
-      this.#calls.newClient(callback);
+      this[parts].calls.newClient(callback);
     }
 
     /** For pg-pool's own `connect`: the pool can always take a new client. */
@@ -145,45 +136,31 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         setImmediate(text as (error: Error) => void, error);
         return undefined;
       }
-      if (tracer.hasQuery && !this.#queries.isPipelined && !this.ending) {
-        return this.#calls.tracedQuery(text, values, callback);
+      const { queries, calls } = this[parts];
+      if (tracer.hasQuery && !queries.isPipelined && !this.ending) {
+        return calls.tracedQuery(text, values, callback);
       }
       if (typeof values === 'function') {
-        this.#submit(text, undefined, values as QueryCallback);
+        submit(this, text, undefined, values as QueryCallback);
         return undefined;
       }
       if (callback !== undefined) {
-        this.#submit(text, values, callback);
+        submit(this, text, values, callback);
         return undefined;
       }
       const answer = new Promise<unknown>((resolve) => {
         const settle: QueryCallback = (error, result) => resolve(error ? rejectionOf(error) : result);
-        this.#submit(text, values, settle, true);
+        submit(this, text, values, settle, true);
       });
       return asPromiseOf(this, answer);
-    }
-
-    #submit(text: unknown, values: unknown, callback: QueryCallback, isAwaited = false): void {
-      if ((this.connect !== own.connect || tracer.hasConnect) && !this.#sharesIts(text)) {
-        // A subclass or a tracer has its own way of checking out; it is meant for queries too.
-        this.connect((error, client) => {
-          if (error) callback(error);
-          else this.#queries.run(client as ReleasableClient, text, values, callback);
-        });
-      } else if (this.ending) callback(new PoolClosedError());
-      else this.#queries.submit(text, values, callback, isAwaited);
-    }
-
-    /** A query that shares a connection checks none out, whatever a tracer has put in the place of `connect`. */
-    #sharesIts(query: unknown): boolean {
-      return this.connect === Pool.prototype.connect && this.#queries.shares(query);
     }
 
     // ---- closing --------------------------------------------------------------------------------------------------
 
     end(first?: EndArgument): unknown {
       this.note('ending');
-      return endPool(this, this.#engine, first);
+      const { pool, engine } = this[parts];
+      return endPool(pool, engine, first);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -193,55 +170,66 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     // ---- steering and seeing --------------------------------------------------------------------------------------
 
     stats(): PoolStats {
-      return this.#engine.stats();
+      return this[parts].engine.stats();
     }
 
     lives(): IterableIterator<ConnectionLife> {
-      return this.#counts.lives();
+      return this[parts].counts.lives();
     }
 
     resize(max: number): void {
-      resizePool(this.#engine, max);
+      resizePool(this[parts].engine, max);
     }
 
     pause(): void {
-      this.#engine.pause();
+      this[parts].engine.pause();
     }
 
     resume(): void {
-      this.#engine.resume();
+      this[parts].engine.resume();
     }
 
     ready(count?: number, options?: { readonly timeout?: Duration }): Promise<void> {
-      return whenReady(this.#engine, count, options?.timeout);
+      return whenReady(this[parts].engine, count, options?.timeout);
     }
 
     get totalCount(): number {
-      return this.#counts.total;
+      return this[parts].counts.total;
     }
 
     get idleCount(): number {
-      return this.#counts.idle;
+      return this[parts].counts.idle;
     }
 
     get waitingCount(): number {
-      return this.#counts.waiting;
+      return this[parts].counts.waiting;
     }
 
     get expiredCount(): number {
-      return this.#counts.expired;
+      return this[parts].counts.expired;
     }
 
     get _clients(): PgClient[] {
-      return this.#counts.clients();
+      return this[parts].counts.clients();
     }
 
-    /** The base class keeps its own list, which is not used. */
-    set _clients(_: PgClient[]) {}
+    /** Older programs read the lengths of these lists of pg-pool. Its own `connect`, called by a tracer, must find no idle client. */
+    get _idle(): { readonly client: PgClient }[] {
+      return tracer.hasConnect ? [] : this[parts].counts.idleItems();
+    }
+
+    get _pendingQueue(): object[] {
+      return Array.from({ length: this.waitingCount }, () => ({}));
+    }
+
+    // The base class keeps its own lists, which are not used.
+    set _clients(_: unknown) {}
+    set _idle(_: unknown) {}
+    set _pendingQueue(_: unknown) {}
 
     noticeHolders(): void {
-      this.#connects.noticesHolders = true;
-      this.#isPlain = false;
+      this[parts].connects.noticesHolders = true;
+      this[parts].isPlain = false;
     }
 
     // ---- for the dialer -------------------------------------------------------------------------------------------
@@ -263,6 +251,26 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         throwLater(thrown);
       }
     }
+  }
+
+  function submit(
+    pool: Pool,
+    text: unknown,
+    values: unknown,
+    callback: QueryCallback,
+    isAwaited = false,
+  ): void {
+    const { queries } = pool[parts];
+    // A query that shares a connection checks none out, whatever a tracer has put in the place of `connect`.
+    const sharesIts = () => pool.connect === Pool.prototype.connect && queries.shares(text);
+    if ((pool.connect !== own.connect || tracer.hasConnect) && !sharesIts()) {
+      // A subclass or a tracer has its own way of checking out; it is meant for queries too.
+      pool.connect((error, client) => {
+        if (error) callback(error);
+        else queries.run(client as ReleasableClient, text, values, callback);
+      });
+    } else if (pool.ending) callback(new PoolClosedError());
+    else queries.submit(text, values, callback, isAwaited);
   }
 
   const { connect, tryConnect } = Pool.prototype;

@@ -24,6 +24,13 @@ export const userNames = {
   warnAfter: 'warnAfterMillis',
 } as const;
 
+/** Options without a default of pg-pool. */
+const plainOptions = [
+  ...['closeTimeout', 'guardWindow', 'checkAfterIdle', 'keepalive', 'checkTimeout', 'backoffBase'],
+  ...['backoffCap', 'leakThreshold', 'startJitter', 'idleOrder', 'rateLimiter', 'leases', 'reservoir'],
+  ...['warmup', 'keeper'],
+];
+
 /** Options as they were given, not yet checked. */
 type Given = Readonly<Record<string, unknown>>;
 
@@ -38,7 +45,9 @@ export function engineOptionsOf(options: Given): Given {
     const seconds = given(name);
     return typeof seconds === 'number' ? seconds * 1_000 : (seconds ?? usual(0));
   };
+  const userNameOf = userNames as Readonly<Record<string, string>>;
   return {
+    ...Object.fromEntries(plainOptions.map((name) => [name, given(userNameOf[name] ?? name) ?? undefined])),
     max: orDefault('max') ?? orDefault('poolSize'),
     idleFloor: orDefault('min'),
     minIdle: orDefault('minIdle'),
@@ -46,27 +55,12 @@ export function engineOptionsOf(options: Given): Given {
     acquireTimeout: given('connectionTimeoutMillis') ?? usual(0),
     dialTimeout:
       given('dialTimeoutMillis') ?? (orDefault('connectionTimeoutMillis') || dialTimeoutWithoutLimit),
-    closeTimeout: given('closeTimeoutMillis') ?? undefined,
     idleTimeout: options['idleTimeoutMillis'] === undefined ? 10_000 : (given('idleTimeoutMillis') ?? 0),
     maxLifetime: inMilliseconds('maxLifetimeSeconds'),
     maxLifetimeJitter: inMilliseconds('maxLifetimeJitterSeconds'),
-    guardWindow: given('guardWindowMillis') ?? undefined,
     maxUses: orDefault('maxUses'),
-    checkAfterIdle: given('checkAfterIdleMillis') ?? undefined,
-    keepalive: given('keepaliveMillis') ?? undefined,
-    checkTimeout: given('checkTimeoutMillis') ?? undefined,
-    idleOrder: options['idleOrder'] ?? undefined,
     onDialFailure: options['onDialFailure'] ?? usual('reject'),
-    backoffBase: given('backoffBaseMillis') ?? undefined,
-    backoffCap: given('backoffCapMillis') ?? undefined,
     breakerThreshold: orDefault('breakerThreshold'),
-    leakThreshold: given('leakThresholdMillis') ?? undefined,
-    rateLimiter: options['rateLimiter'] ?? undefined,
-    leases: options['leases'] ?? undefined,
-    reservoir: options['reservoir'] ?? undefined,
-    warmup: options['warmup'] ?? undefined,
-    keeper: options['keeper'] ?? undefined,
-    startJitter: given('startJitter') ?? undefined,
   };
 }
 

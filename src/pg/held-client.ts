@@ -5,6 +5,7 @@
 import { adoptSocket, forgetContext, inPresentContext, withoutContext } from '../runtime/async-context.js';
 import { systemClock } from '../runtime/system.js';
 import { followTransactions, type PgClient } from './client.js';
+import { setOwnMethod } from './own-method.js';
 import type { PgConnection } from './pg-connection.js';
 
 type Query = (this: PgClient, ...args: unknown[]) => unknown;
@@ -15,12 +16,9 @@ export function prepareClient(client: PgClient): void {
   followTransactions(client);
   const { attachListeners } = (connection ?? {}) as { readonly attachListeners?: unknown };
   if (typeof attachListeners !== 'function') return;
-  Object.defineProperty(connection, 'attachListeners', {
-    configurable: true,
-    writable: true,
-    value: (stream: unknown): unknown =>
-      withoutContext((of) => attachListeners.call(connection, of) as unknown, stream),
-  });
+  setOwnMethod(connection as object, 'attachListeners', (stream: unknown): unknown =>
+    withoutContext((of) => attachListeners.call(connection, of) as unknown, stream),
+  );
 }
 
 /** Call once, when the client is open, which it may have become inside a request. */
@@ -37,18 +35,16 @@ export function watchClient(connection: PgConnection): void {
   client.connection?.on?.('errorMessage', answered);
   const own = Object.hasOwn(client, 'query') ? (client.query as Query) : undefined;
   if (typeof client.query !== 'function') return;
-  Object.defineProperty(client, 'query', {
-    configurable: true,
-    writable: true,
-    value: function query(this: PgClient, ...args: unknown[]): unknown {
-      if (connection.isHeldByCaller) bindToCaller(connection, args);
-      // Looked up each time: a tracer may replace it.
-      return (own ?? (Object.getPrototypeOf(client) as { query: Query }).query).apply(this, args);
-    },
+  setOwnMethod(client, 'query', function query(this: PgClient, ...args: unknown[]): unknown {
+    if (connection.isHeldByCaller) bindToCaller(connection, args);
+    // Looked up each time: a tracer may replace it.
+    return (own ?? (Object.getPrototypeOf(client) as { query: Query }).query).apply(this, args);
   });
-  client.on('newListener', () => {
-    if (connection.isHeldByCaller) adopt(connection);
-  });
+}
+
+/** The caller that holds the client adds a listener to it: the client's events are its own from now on. */
+export function adoptForListener(connection: PgConnection): void {
+  if (connection.isHeldByCaller) adopt(connection);
 }
 
 /** Queries as promises need no binding: an `await` keeps its context. */

@@ -10,8 +10,8 @@ export class PgConnection {
   readonly remoteAddress: string | undefined;
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;
-  /** Listens to the client's `error` event as long as it lives, so that a lost connection never ends the program. */
-  onError!: (error: Error) => void;
+  /** Hears of an error of the client while it runs a query of `pool.query()`. */
+  onQueryError: ((error: Error) => void) | undefined = undefined;
   /** The `acquire` event of its first checkout was emitted before `verify` ran. */
   isAnnounced = false;
   /** Checked out by `connect()`: its events belong to that caller. */

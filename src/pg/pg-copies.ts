@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ownRequire } from '../runtime/own-location.js';
+import { warn } from '../runtime/warn.js';
 
 let isDone = false;
 
@@ -13,12 +14,12 @@ export function warnOfOtherCopies(): void {
   if (own === undefined) return; // Part of a bundle, with the copy that the bundler chose.
   const other = copiesOfProgram().find((file) => file !== own);
   if (other === undefined) return;
-  process.emitWarning(
+  warn(
+    'HG_TWO_COPIES_OF_PG',
     `Two copies of pg are in this program: Headgate uses ${describe(own)}, the program has ${describe(other)}. ` +
       'Type parsers (pg.types) and pg.defaults that are set on the other copy do not apply to the clients of this pool, and its ' +
       'clients are no instances of that copy\'s classes. Keep one copy ("npm ls pg" shows them, "npm dedupe" may do it), or give the ' +
       "pool the other's client: new Pool({ Client: pg.Client }).",
-    { type: 'HeadgateWarning', code: 'HG_TWO_COPIES_OF_PG' },
   );
 }
 

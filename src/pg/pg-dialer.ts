@@ -11,7 +11,8 @@ import { asError } from '../runtime/promise-dialer.js';
 import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
 import { closeClient } from './client-closing.js';
 import { ClientLosses } from './client-losses.js';
-import { prepareClient, watchClient } from './held-client.js';
+import { adoptForListener, prepareClient, watchClient } from './held-client.js';
+import { listenForLife } from './lasting-listeners.js';
 import { PgConnection } from './pg-connection.js';
 
 /** The pool as the dialer sees it. The options are handed to each client as they are. */
@@ -207,10 +208,15 @@ export class PgDialer implements Dialer<PgConnection> {
 
   #open(attempt: Attempt, connection: PgConnection): void {
     if (attempt.stage !== 'setting up') return;
-    connection.onError = (error) => this.#losses.failed(connection, error);
     attempt.client.removeListener?.('error', attempt.onSetUpError);
-    attempt.client.on('error', connection.onError);
-    attempt.client.on('end', () => this.#losses.ended(connection));
+    listenForLife(attempt.client, {
+      error: (error: Error) => {
+        this.#losses.failed(connection, error);
+        connection.onQueryError?.(error);
+      },
+      end: () => this.#losses.ended(connection),
+      newListener: () => adoptForListener(connection),
+    });
     watchClient(connection);
     this.#answered(attempt);
     this.#engine.dialed(attempt.dial, connection);

@@ -28,7 +28,7 @@ export function endPool(
   const deadline = typeof first === 'object' && first !== null ? first.deadline : undefined;
   let deadlineMs: number;
   try {
-    deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
+    deadlineMs = readTimeout(deadline, Infinity, 'deadline');
   } catch (error) {
     return pool.Promise.reject(error);
   }

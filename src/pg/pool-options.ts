@@ -111,7 +111,7 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
   const read = new OptionReader(engineOptions, userNames);
   const policy = readPolicy(read, !options['allowExitOnIdle']);
   const name = read.string('name', poolNameOf(options));
-  const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
+  const warnAfter = read.duration('warnAfter', usualWarnAfter, Infinity);
   for (const hook of ['log', 'verify', 'onConnect', 'Client']) read.callback(hook, false);
   const pipelineDepth = readPipelineDepth(read, options['pipeline']);
   const usualChoice = pipelineDepth > 0 ? 'discard' : 'warn';

@@ -51,12 +51,13 @@ export class PoolQueries {
       this.#pipeline.submit(text, values, callback);
       return;
     }
-    const run = (pooled: Pooled): void => this.#runAlone(pooled, text, values, callback, isAwaited);
     const pooled = this.#engine.tryTake();
-    if (pooled !== undefined) {
-      run(pooled);
-      return;
-    }
+    if (pooled === undefined) this.#enqueue(text, values, callback, isAwaited);
+    else this.#runAlone(pooled, text, values, callback, isAwaited);
+  }
+
+  #enqueue(text: unknown, values: unknown, callback: QueryCallback, isAwaited: boolean): void {
+    const run = (pooled: Pooled): void => this.#runAlone(pooled, text, values, callback, isAwaited);
     const fail = (error: Error): void => soon(callback, error);
     const timeoutMs = this.#engine.usualTimeoutMs;
     enqueue(this.#engine, new CallbackWaiter(run, fail, undefined), { timeoutMs, signal: undefined });
@@ -70,26 +71,29 @@ export class PoolQueries {
     isAwaited = false,
   ): void {
     this.#engine.exemptFromLeaks(pooled);
+    const { connection } = pooled;
     const client = this.#checkouts.checkOut(pooled);
-    pooled.connection.isHeldByCaller = false;
-    adoptFor(text, pooled.connection);
-    this.run(client, text, values, callback, isAwaited);
+    connection.isHeldByCaller = false;
+    adoptFor(text, connection);
+    this.run(client, text, values, callback, isAwaited, connection);
   }
 
-  /** Runs one query on a checked-out client. */
+  /** Runs one query on a checked-out client. `connection`: that of the client, where the pool itself has checked it out. */
   run(
     client: ReleasableClient,
     text: unknown,
     values: unknown,
     callback: QueryCallback,
     isAwaited = false,
+    connection?: PgConnection,
   ): void {
     const { release } = client;
     let isOver = false;
     const settle = (error: Error | null | undefined, result?: unknown): void => {
       if (isOver) return;
       isOver = true;
-      client.removeListener?.('error', finish);
+      if (connection === undefined) client.removeListener?.('error', finish);
+      else connection.onQueryError = undefined;
       if (!error && this.#pipeline !== undefined) {
         // Other queries rely on an unchanged session.
         this.#pipeline.finishAlone(client, text, result, release, callback);
@@ -103,7 +107,8 @@ export class PoolQueries {
     // A query object emits its last event after its callback, in the context that the release takes from the socket.
     const end = hasOwnEvents(text) ? laterOf(settle) : settle;
     const finish = needsNoContext ? end : inPresentContext(end);
-    client.once?.('error', finish);
+    if (connection === undefined) client.once?.('error', finish);
+    else connection.onQueryError = finish;
     this.#note('dispatching query');
     try {
       (client.query as NonNullable<PgClient['query']>)(text, values, (error, result) => {

@@ -16,7 +16,7 @@ export function publicOptions(
   const ssl = options['ssl'];
   if (typeof ssl === 'object' && ssl !== null && 'key' in ssl) hide(ssl as Record<string, unknown>, 'key');
   options['min'] ||= 0;
-  options['maxUses'] ||= Number.POSITIVE_INFINITY;
+  options['maxUses'] ||= Infinity;
   options['allowExitOnIdle'] ||= false;
   options['maxLifetimeSeconds'] ||= 0;
   if (options['idleTimeoutMillis'] === undefined) options['idleTimeoutMillis'] = 10_000;

@@ -1,5 +1,7 @@
 /** Warns of options that neither the pool nor node-postgres knows: most likely typing mistakes without effect. */
 import { nearest } from '../kernel/nearest.js';
+import { warn } from '../runtime/warn.js';
+import { userNames } from './engine-options.js';
 
 /** Options of `pg.Client`, of its parser of connection strings, and of pg-pool. */
 const optionsOfPg = [
@@ -15,11 +17,9 @@ const optionsOfPg = [
 ];
 
 const optionsOfHeadgate = [
-  ...['name', 'minIdle', 'dialLimit', 'dialTimeoutMillis', 'closeTimeoutMillis', 'maxLifetimeJitterSeconds'],
-  ...['guardWindowMillis', 'checkAfterIdleMillis', 'keepaliveMillis', 'checkTimeoutMillis', 'idleOrder'],
-  ...['onDialFailure', 'backoffBaseMillis', 'backoffCapMillis', 'breakerThreshold', 'leakThresholdMillis'],
-  ...['rateLimiter', 'leases', 'reservoir', 'warmup', 'keeper', 'startJitter', 'warnAfterMillis'],
-  ...['onOpenTransaction'],
+  ...Object.values(userNames),
+  ...['name', 'minIdle', 'dialLimit', 'idleOrder', 'onDialFailure', 'breakerThreshold', 'onOpenTransaction'],
+  ...['rateLimiter', 'leases', 'reservoir', 'warmup', 'keeper', 'startJitter'],
 ];
 
 const known = new Set([...optionsOfPg, ...optionsOfHeadgate]);
@@ -44,11 +44,7 @@ export function warnOfUnknownOptions(options: object, hasOwnClient: boolean): vo
     const guess = nearestOption(name);
     if (guess === undefined && hasOwnClient) continue;
     told.add(name);
-    process.emitWarning(
-      guess === undefined
-        ? `The pool's option ${name} is not known and does nothing.`
-        : `The pool's option ${name} is not known and does nothing. Did you mean ${guess}?`,
-      { type: 'HeadgateWarning', code: 'HG_UNKNOWN_OPTION' },
-    );
+    const hint = guess === undefined ? '' : ` Did you mean ${guess}?`;
+    warn('HG_UNKNOWN_OPTION', `The pool's option ${name} is not known and does nothing.${hint}`);
   }
 }

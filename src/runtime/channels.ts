@@ -12,6 +12,7 @@ import type { WaitCause } from '../core/wait-cause.js';
 import { CallerContext, contextOf } from './async-context.js';
 import { type StuckWords, stuckText } from './stuck-warning.js';
 import { systemClock } from './system.js';
+import { warn } from './warn.js';
 
 /** Every message names its pool; times are milliseconds. */
 export interface PoolMessage {
@@ -181,7 +182,7 @@ export class ChannelPublisher<C> implements PoolListener<C> {
   /** Warns the process, too: a pool that makes callers wait for long must be noticed without a listener. */
   stuck(report: StuckReport<C>): void {
     const text = stuckText(this.#poolName, report, this.stuckWords());
-    process.emitWarning(text, { type: 'HeadgateWarning', code: 'HG_POOL_STUCK' });
+    warn('HG_POOL_STUCK', text);
     const { waits, waitedMs, cause } = report;
     this.#publish(stuck, undefined, { waits, waitedMs, cause, text });
   }

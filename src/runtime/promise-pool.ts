@@ -70,7 +70,7 @@ export class PromisePool<C> {
     // A socket keeps the program running by itself; waiting for an idle connection to be closed must not.
     const policy = readPolicy(read, false);
     this.name = read.string('name', 'pool');
-    const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
+    const warnAfter = read.duration('warnAfter', usualWarnAfter, Infinity);
     read.callback('connect', true);
     for (const optional of ['close', 'destroy', 'check']) read.callback(optional, false);
     if (options?.check === undefined && (policy.checkAfterIdle < Infinity || policy.keepalive < Infinity)) {

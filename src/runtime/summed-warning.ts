@@ -1,11 +1,12 @@
 /** A process warning about something that may happen often: given once, then counted, and given again a minute later at the earliest. */
 import { systemClock } from './system.js';
+import { warn } from './warn.js';
 
 const quietMs = 60_000;
 
 export class SummedWarning {
   readonly #code: string;
-  #warnedAt = Number.NEGATIVE_INFINITY;
+  #warnedAt = -Infinity;
   #seenSince = 0;
 
   constructor(code: string) {
@@ -23,6 +24,6 @@ export class SummedWarning {
     if (this.#seenSince > 0) lines.push(`seen ${this.#seenSince} more times since the last warning`);
     this.#warnedAt = now;
     this.#seenSince = 0;
-    process.emitWarning(lines.join('\n  '), { type: 'HeadgateWarning', code: this.#code });
+    warn(this.#code, lines.join('\n  '));
   }
 }

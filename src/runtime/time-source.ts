@@ -26,7 +26,7 @@ let present: TimeSource = own;
 const roundingMs = 0.001;
 /** Added to every reading, so that time continues from one source to the next. */
 let offset = 0;
-let latest = Number.NEGATIVE_INFINITY;
+let latest = -Infinity;
 
 /** Counts the replacements: a test's timers are lost when a new era begins. */
 let era = 0;
@@ -115,7 +115,7 @@ function changeSource(): void {
   // Loaded under fakes that had replaced Node's module too: Node's functions show only now.
   if (isFake(own.setTimeout) && !isFake(globalThis.setTimeout)) own = ownSource(globalThis);
   present = globalThis.setTimeout === own.setTimeout ? own : foreignSource();
-  offset = latest === Number.NEGATIVE_INFINITY ? 0 : latest - present.read();
+  offset = latest === -Infinity ? 0 : latest - present.read();
   tellOfReplacement();
   if (present !== own) watch();
 }

@@ -4,17 +4,18 @@ import { PoolClosedError, ReadyTimeoutError } from '../core/errors.js';
 import { type Duration, parseDuration } from '../kernel/duration.js';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { systemClock } from './system.js';
+import { warn } from './warn.js';
 
 /** Milliseconds; 0 is "for ever". */
 export function readTimeout(value: Duration | undefined, fallback: number, name = 'timeout'): number {
   if (value === undefined) return fallback;
-  if (value === Number.POSITIVE_INFINITY) return value;
+  if (value === Infinity) return value;
   const milliseconds = parseDuration(value);
   if (milliseconds === undefined) {
     const message = `must be a duration such as 500 (ms), '500ms' or '45s', not ${String(value).slice(0, 40)}`;
     throw new PoolOptionsError([{ path: name, message }]);
   }
-  return milliseconds === 0 ? Number.POSITIVE_INFINITY : milliseconds;
+  return milliseconds === 0 ? Infinity : milliseconds;
 }
 
 /** The wait of one caller. */
@@ -80,9 +81,10 @@ export async function whenReady<C>(
         }
         // Best effort: the existing connections can serve, and the rest is on its way.
         const cause = error.cause === undefined ? '' : ` The last error: ${(error.cause as Error).message}`;
-        process.emitWarning(`The reservoir of ${engine.name} is not full yet: ${error.message}.${cause}`, {
-          code: 'HG_INITIAL_FILL_TIMEOUT',
-        });
+        warn(
+          'HG_INITIAL_FILL_TIMEOUT',
+          `The reservoir of ${engine.name} is not full yet: ${error.message}.${cause}`,
+        );
         resolve();
       },
     });
@@ -90,7 +92,7 @@ export async function whenReady<C>(
 }
 
 export async function drainPool<C>(engine: ConnectionPool<C>, deadline: Duration | undefined): Promise<void> {
-  const deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
+  const deadlineMs = readTimeout(deadline, Infinity, 'deadline');
   return new Promise((resolve) => {
     engine.drain(systemClock.now() + deadlineMs, resolve);
   });

@@ -1,46 +1,36 @@
 /**
- * Functions of pg_catalog that leave nothing in the session: all volatile ones, and all with the prefix `pg_`.
+ * Functions of pg_catalog with the prefix `pg_` that leave nothing in the session.
  *
  * A `pg_` function that is not in this table counts as dangerous, so that functions of later PostgreSQL versions do
  * until they are classified. `test/sql/functions-on-server.test.ts` asks a server for functions that are not classified.
  */
 
-/** Volatile functions of PostgreSQL 15 and 18. Large-object descriptors, snapshots and transaction-level locks end with the transaction. */
+/** Volatile functions of PostgreSQL 15 and 18. Snapshots and transaction-level locks end with the transaction. */
 const volatileFunctions = [
-  'amvalidate array_sample array_shuffle bernoulli brin_desummarize_range brin_summarize_new_values',
-  'brin_summarize_range brinhandler bthandler clock_timestamp current_query currtid2 dsnowball_init',
-  'dsnowball_lexize gen_random_uuid gin_clean_pending_list ginhandler gisthandler hashhandler',
-  'heap_tableam_handler lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek',
-  'lo_lseek64 lo_open lo_put lo_tell lo_tell64 lo_truncate lo_truncate64 lo_unlink loread lowrite nextval',
   'pg_advisory_xact_lock pg_advisory_xact_lock_shared pg_available_wal_summaries pg_blocking_pids',
   'pg_clear_attribute_stats pg_clear_relation_stats pg_collation_actual_version pg_control_checkpoint',
   'pg_control_init pg_control_recovery pg_control_system pg_create_restore_point pg_current_logfile',
   'pg_current_wal_flush_lsn pg_current_wal_insert_lsn pg_current_wal_lsn',
   'pg_database_collation_actual_version pg_database_size pg_export_snapshot pg_get_aios',
   'pg_get_backend_memory_contexts pg_get_loaded_modules pg_get_multixact_members pg_get_sequence_data',
-  'pg_get_shmem_allocations pg_get_shmem_allocations_numa pg_get_wait_events',
-  'pg_get_wal_replay_pause_state pg_get_wal_resource_managers pg_get_wal_summarizer_state',
-  'pg_hba_file_rules pg_ident_file_mappings pg_indexes_size pg_is_in_recovery pg_is_wal_replay_paused',
-  'pg_isolation_test_session_is_blocked pg_jit_available pg_last_committed_xact pg_last_wal_receive_lsn',
-  'pg_last_wal_replay_lsn pg_last_xact_replay_timestamp pg_lock_status pg_log_backend_memory_contexts',
-  'pg_log_standby_snapshot pg_logical_emit_message pg_ls_archive_statusdir pg_ls_dir pg_ls_logdir',
-  'pg_ls_logicalmapdir pg_ls_logicalsnapdir pg_ls_replslotdir pg_ls_summariesdir pg_ls_tmpdir',
-  'pg_ls_waldir pg_nextoid pg_notification_queue_usage pg_notify pg_partition_ancestors pg_partition_tree',
-  'pg_prepared_xact pg_promote pg_read_binary_file pg_read_file pg_read_file_old pg_relation_size',
-  'pg_reload_conf pg_restore_attribute_stats pg_restore_relation_stats pg_rotate_logfile',
-  'pg_rotate_logfile_old pg_safe_snapshot_blocking_pids pg_sequence_last_value pg_show_all_file_settings',
+  'pg_get_shmem_allocations pg_get_shmem_allocations_numa pg_get_wait_events pg_get_wal_replay_pause_state',
+  'pg_get_wal_resource_managers pg_get_wal_summarizer_state pg_hba_file_rules pg_ident_file_mappings',
+  'pg_indexes_size pg_is_in_recovery pg_is_wal_replay_paused pg_isolation_test_session_is_blocked',
+  'pg_jit_available pg_last_committed_xact pg_last_wal_receive_lsn pg_last_wal_replay_lsn',
+  'pg_last_xact_replay_timestamp pg_lock_status pg_log_backend_memory_contexts pg_log_standby_snapshot',
+  'pg_logical_emit_message pg_ls_archive_statusdir pg_ls_dir pg_ls_logdir pg_ls_logicalmapdir',
+  'pg_ls_logicalsnapdir pg_ls_replslotdir pg_ls_summariesdir pg_ls_tmpdir pg_ls_waldir pg_nextoid',
+  'pg_notification_queue_usage pg_notify pg_partition_ancestors pg_partition_tree pg_prepared_xact',
+  'pg_promote pg_read_binary_file pg_read_file pg_read_file_old pg_relation_size pg_reload_conf',
+  'pg_restore_attribute_stats pg_restore_relation_stats pg_rotate_logfile pg_rotate_logfile_old',
+  'pg_safe_snapshot_blocking_pids pg_sequence_last_value pg_show_all_file_settings',
   'pg_show_replication_origin_status pg_sleep pg_sleep_for pg_sleep_until pg_stat_clear_snapshot',
   'pg_stat_file pg_stat_force_next_flush pg_stat_have_stats pg_stat_reset pg_stat_reset_backend_stats',
   'pg_stat_reset_replication_slot pg_stat_reset_shared pg_stat_reset_single_function_counters',
   'pg_stat_reset_single_table_counters pg_stat_reset_slru pg_stat_reset_subscription_stats pg_switch_wal',
   'pg_table_size pg_tablespace_size pg_total_relation_size pg_try_advisory_xact_lock',
   'pg_try_advisory_xact_lock_shared pg_wal_replay_pause pg_wal_replay_resume pg_wal_summary_contents',
-  'pg_xact_commit_timestamp pg_xact_commit_timestamp_origin pg_xact_status plpgsql_call_handler',
-  'plpgsql_inline_handler plpgsql_validator random random_normal ri_fkey_cascade_del ri_fkey_cascade_upd',
-  'ri_fkey_check_ins ri_fkey_check_upd ri_fkey_noaction_del ri_fkey_noaction_upd ri_fkey_restrict_del',
-  'ri_fkey_restrict_upd ri_fkey_setdefault_del ri_fkey_setdefault_upd ri_fkey_setnull_del',
-  'ri_fkey_setnull_upd setval spghandler suppress_redundant_updates_trigger system timeofday',
-  'tsvector_update_trigger tsvector_update_trigger_column txid_status unique_key_recheck uuidv4 uuidv7',
+  'pg_xact_commit_timestamp pg_xact_commit_timestamp_origin pg_xact_status',
 ];
 
 /** Stable and immutable ones. */

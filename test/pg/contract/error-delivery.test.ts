@@ -191,6 +191,27 @@ everyPool(({ newPool, terminate }) => {
     await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
     await pool.end();
   });
+
+  test.each([
+    { listeners: 'all its listeners', events: [] },
+    { listeners: 'its error listeners', events: ['error'] },
+  ])('come also when the caller has removed $listeners before the release', async ({ events }) => {
+    const pool = newPool({ max: 1 });
+    for (let checkouts = 0; checkouts < 3; checkouts += 1) {
+      const client = (await pool.connect()) as PooledClient;
+      client.on('error', () => {});
+      expect(client.removeAllListeners(...events)).toBe(client);
+      client.release();
+    }
+    const client = pool._clients[0] as PooledClient;
+    expect(client.listenerCount('error')).toBe(1);
+    const poolError = eventOf(pool, 'error');
+    await terminate(client);
+    expect(await poolError).toEqual([expect.objectContaining({ code: '57P01', client }), client]);
+    expect(pool.totalCount).toBe(0);
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+  });
 });
 
 everyPool(({ newPool, terminate }) => {

@@ -7,6 +7,8 @@ import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 /** What programs read of a pool although no type mentions it. */
 export interface PoolInternals {
   readonly _clients: readonly PooledClient[];
+  readonly _idle: readonly { readonly client: PooledClient }[];
+  readonly _pendingQueue: readonly unknown[];
   readonly Client: unknown;
   readonly Promise: unknown;
   readonly log: (...messages: unknown[]) => void;

@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
 import { clientsThatWait } from '../../support/fake-client.js';
-import { everyPool } from './every-pool.js';
+import { eventOf } from '../../support/outcomes.js';
+import { type AnyPool, everyPool } from './every-pool.js';
 
 everyPool(({ Pool, newPool }) => {
   test('a pool is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
@@ -55,6 +56,41 @@ everyPool(({ Pool, newPool }) => {
 });
 
 everyPool(({ newPool }) => {
+  const wrappers: [name: string, wrap: (pool: AnyPool) => AnyPool][] = [
+    [
+      'a proxy that is made before it',
+      (pool) =>
+        new Proxy(
+          {} as AnyPool,
+          lazily(() => pool),
+        ),
+    ],
+    ['a proxy of it', (pool) => new Proxy(pool, {})],
+    ['an object that inherits from it', (pool) => Object.create(pool)],
+  ];
+  /** As modules export a pool that is made on first use. */
+  const lazily = (make: () => AnyPool): ProxyHandler<AnyPool> => ({
+    get: (_, key) => Reflect.get(make(), key),
+    set: (_, key, value) => Reflect.set(make(), key, value),
+  });
+
+  test.each(wrappers)('a pool works through %s', async (_name, wrap) => {
+    const pool = newPool({ max: 1 });
+    const wrapped = wrap(pool);
+    await expect(wrapped.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    const client = await wrapped.connect();
+    const next = new Promise((resolve) => wrapped.query('select 2 as two', (_, result) => resolve(result)));
+    expect([wrapped.totalCount, wrapped.idleCount, wrapped.waitingCount]).toEqual([1, 0, 1]);
+    client.release();
+    expect(await next).toMatchObject({ rows: [{ two: 2 }] });
+    const removed = eventOf(pool, 'remove');
+    await pool.end();
+    await removed;
+    expect(wrapped.totalCount).toBe(0);
+  });
+});
+
+everyPool(({ newPool }) => {
   test('_clients holds every client that is counted, from the tick in which it is created', async () => {
     const { Client, pending } = clientsThatWait();
     const pool = newPool({ Client, max: 2 });
@@ -71,6 +107,26 @@ everyPool(({ newPool }) => {
     expect(pool._clients).toEqual([first]);
     await pool.end();
     expect(pool._clients).toHaveLength(0);
+  });
+
+  test('_idle and _pendingQueue hold as many as are idle and wait, for programs older than the counts', async () => {
+    const pool = newPool({ max: 2 });
+    const lengths = () => [pool._clients.length, pool._idle.length, pool._pendingQueue.length];
+    expect(lengths()).toEqual([0, 0, 0]);
+    const [first, second] = await Promise.all([pool.connect(), pool.connect()]);
+    const third = pool.connect();
+    expect(lengths()).toEqual([2, 0, 1]);
+    first.release();
+    expect(lengths()).toEqual([2, 0, 0]);
+    second.release();
+    (await third).release();
+    expect(lengths()).toEqual([2, 2, 0]);
+    expect(new Set(pool._idle.map(({ client }) => client))).toEqual(new Set([first, second]));
+    const next = await pool.connect();
+    expect(pool._idle.map(({ client }) => client)).toEqual([next === first ? second : first]);
+    next.release();
+    await pool.end();
+    expect(lengths()).toEqual([0, 0, 0]);
   });
 
   test('Client and options are enough to open one more connection to the same place, as Kysely does', async () => {
