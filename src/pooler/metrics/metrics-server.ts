@@ -36,7 +36,7 @@ const limits = {
 };
 const mostConnections = 100;
 /** Characters that are encoded at once. */
-const pieceLength = 65_536;
+const pieceLength = 16_384;
 const ownPaths = ['/metrics', '/healthz'];
 
 interface Answer {
@@ -138,7 +138,7 @@ export class MetricsServer {
           pieces.push(Buffer.from(text));
           text = '';
         }
-        const pause = pauses.afterStep();
+        const pause = pauses.afterLongStep();
         if (pause !== undefined) await pause;
       }
     }

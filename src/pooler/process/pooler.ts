@@ -22,6 +22,7 @@ import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import { OtlpExporter } from '../metrics/otlp-exporter.js';
 import { otlpTargetOf } from '../metrics/otlp-target.js';
+import { Pauses } from '../metrics/pauses.js';
 import { readPool } from '../metrics/pool-reading.js';
 import { LoopDelay } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
@@ -35,7 +36,7 @@ import { readClients, readProcess, stateOf } from './metric-readings.js';
 import { type Digest, DigestReader } from './page-digest.js';
 import { hasPage, PoolerPage, rememberingLog } from './pooler-page.js';
 import { PoolerShutdown, type ShutdownOptions } from './pooler-shutdown.js';
-import type { PoolerFacts } from './pooler-source.js';
+import { mostQuietUsers, type PoolerFacts } from './pooler-source.js';
 import { PoolerState } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -201,7 +202,7 @@ export class Pooler {
     return {
       state: state.isShuttingDown ? 'draining' : state.state,
       pausedDatabases: [...state.pausedDatabases],
-      budgets: state.budgets.stats(),
+      budgets: state.budgets.busyStats(mostQuietUsers),
       rebalances: state.shareLog.changes,
       fleet: state.fleet?.stats() ?? [],
       rates: state.rateStats(),
@@ -216,23 +217,18 @@ export class Pooler {
 
   /** Reads all metrics. */
   async readMetrics(): Promise<FamilyReading[]> {
-    const { budgets, shareLog, shared } = this.#state;
+    const { budgets, shareLog, shared, config, series, pools, fleet } = this.#state;
     const clients = await readClients(this.#state);
-    const most = this.#state.config.observability.metricsMaxPools;
-    const own = [
-      ...readProcessFamilies(readProcess(this.#state, this.#view.version, this.#loop)),
-      ...(await this.#state.series.read(this.#state.pools.pools(), most, (pool) =>
-        readPool(pool, clients.get(pool)),
-      )),
-      ...fleetReadings(this.#state.fleet?.stats() ?? []),
-    ];
+    const most = config.observability.metricsMaxPools;
+    const ofPools = await series.read(pools.pools(), most, (pool) => readPool(pool, clients.get(pool)));
+    const pauses = new Pauses();
+    const ofProcess = readProcessFamilies(readProcess(this.#state, this.#view.version, this.#loop));
+    await pauses.afterLongStep();
+    const own = [...ofProcess, ...ofPools, ...fleetReadings(fleet?.stats() ?? [])];
     // With several processes, the supervisor keeps the budgets.
     if (shared !== undefined) return own;
-    const shares = readShares({
-      budgets: budgets.stats(most),
-      changes: shareLog.counts,
-      most,
-    });
+    await pauses.afterLongStep();
+    const shares = await readShares({ budgets: budgets.stats(most), changes: shareLog.counts, most });
     return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 
