@@ -1,20 +1,29 @@
 /** Readings of all metrics at one moment, and how those of several processes are joined. */
 import type { FamilyHead, SampleGroup } from '../../observe/metric-text.js';
+import type { PoolerFamily } from './family-readers.js';
 import { type FamilyReading, readingOf } from './family-reading.js';
-import { Pauses } from './pauses.js';
+import type { Pauses } from './pauses.js';
 import { processFamilies } from './pooler-families.js';
 import type { ProcessReading } from './process-reading.js';
 import { type ShareReading, shareFamilies } from './share-families.js';
 
-export function readProcessFamilies(reading: ProcessReading): FamilyReading[] {
-  return processFamilies.map((family) => readingOf(family, reading));
+/** Clients are served in between, like below. */
+export function readProcessFamilies(reading: ProcessReading, pauses: Pauses): Promise<FamilyReading[]> {
+  return readEach(processFamilies, reading, pauses);
 }
 
-/** Read in the process that keeps the budgets. Clients are served in between. */
-export async function readShares(reading: ShareReading): Promise<FamilyReading[]> {
-  const pauses = new Pauses();
+/** Read in the process that keeps the budgets. */
+export function readShares(reading: ShareReading, pauses: Pauses): Promise<FamilyReading[]> {
+  return readEach(shareFamilies, reading, pauses);
+}
+
+async function readEach<Reading>(
+  families: readonly PoolerFamily<Reading>[],
+  reading: Reading,
+  pauses: Pauses,
+): Promise<FamilyReading[]> {
   const readings: FamilyReading[] = [];
-  for (const family of shareFamilies) {
+  for (const family of families) {
     readings.push(readingOf(family, reading));
     const pause = pauses.afterLongStep();
     if (pause !== undefined) await pause;

@@ -129,6 +129,7 @@ export class MetricsServer {
   async #read(): Promise<readonly Buffer[]> {
     const families = await this.#source.families();
     const pauses = new Pauses();
+    await pauses.pause();
     const pieces: Buffer[] = [];
     let text = '';
     for (const family of families) {
@@ -142,7 +143,11 @@ export class MetricsServer {
         if (pause !== undefined) await pause;
       }
     }
-    return [...pieces, Buffer.from(text), Buffer.from((await this.#source.more?.()) ?? '')];
+    pieces.push(Buffer.from(text));
+    const more = await this.#source.more?.();
+    if (more !== undefined) pieces.push(Buffer.from(more));
+    await pauses.pause();
+    return pieces;
   }
 
   #health(): Answer {

@@ -26,7 +26,7 @@ export class Pauses {
 
   /** Undefined unless a pause is to be awaited. For steps that may take long. */
   afterLongStep(): Promise<void> | undefined {
-    return systemClock.now() - this.#since < pieceMs ? undefined : this.#pause();
+    return systemClock.now() - this.#since < pieceMs ? undefined : this.pause();
   }
 
   /** The same for very many short steps. */
@@ -35,7 +35,8 @@ export class Pauses {
     return this.#steps % stepsBetweenLooks === 0 ? this.afterLongStep() : undefined;
   }
 
-  async #pause(): Promise<void> {
+  /** Before something that takes most of a piece. */
+  async pause(): Promise<void> {
     await nextRound();
     this.#since = systemClock.now();
   }

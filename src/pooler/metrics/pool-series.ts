@@ -38,8 +38,8 @@ export class PoolSeries {
     pools: Iterable<BackendPool>,
     most: number,
     reading: (pool: BackendPool) => PoolReading = readPool,
+    pauses = new Pauses(),
   ): Promise<FamilyReading[]> {
-    const pauses = new Pauses();
     // Divided at once: pools may come and go while they are read.
     const { own, others, sums } = this.#divide(pools, most);
     const rows = own.map(({ database, user }) => ({ database, user }));

@@ -23,7 +23,7 @@ import { MetricsServer } from '../metrics/metrics-server.js';
 import { OtlpExporter } from '../metrics/otlp-exporter.js';
 import { otlpTargetOf } from '../metrics/otlp-target.js';
 import { Pauses } from '../metrics/pauses.js';
-import { readPool } from '../metrics/pool-reading.js';
+import { type PoolReading, readPool } from '../metrics/pool-reading.js';
 import { LoopDelay } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
@@ -218,17 +218,20 @@ export class Pooler {
   /** Reads all metrics. */
   async readMetrics(): Promise<FamilyReading[]> {
     const { budgets, shareLog, shared, config, series, pools, fleet } = this.#state;
-    const clients = await readClients(this.#state);
-    const most = config.observability.metricsMaxPools;
-    const ofPools = await series.read(pools.pools(), most, (pool) => readPool(pool, clients.get(pool)));
     const pauses = new Pauses();
-    const ofProcess = readProcessFamilies(readProcess(this.#state, this.#view.version, this.#loop));
+    await pauses.pause();
+    const clients = await readClients(this.#state, pauses);
+    const most = config.observability.metricsMaxPools;
+    const read = (pool: BackendPool): PoolReading => readPool(pool, clients.get(pool));
+    const ofPools = await series.read(pools.pools(), most, read, pauses);
+    const present = readProcess(this.#state, this.#view.version, this.#loop);
     await pauses.afterLongStep();
+    const ofProcess = await readProcessFamilies(present, pauses);
     const own = [...ofProcess, ...ofPools, ...fleetReadings(fleet?.stats() ?? [])];
     // With several processes, the supervisor keeps the budgets.
     if (shared !== undefined) return own;
-    await pauses.afterLongStep();
-    const shares = await readShares({ budgets: budgets.stats(most), changes: shareLog.counts, most });
+    const ofShares = { budgets: budgets.stats(most), changes: shareLog.counts, most };
+    const shares = await readShares(ofShares, pauses);
     return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { familyTexts } from '../../../src/observe/metric-text.js';
 import type { FamilyReading } from '../../../src/pooler/metrics/family-reading.js';
 import { readShares } from '../../../src/pooler/metrics/family-readings.js';
+import { Pauses } from '../../../src/pooler/metrics/pauses.js';
 import { readPool } from '../../../src/pooler/metrics/pool-reading.js';
 import { PoolSeries } from '../../../src/pooler/metrics/pool-series.js';
 import type { BackendPool } from '../../../src/pooler/servers/backend-pool.js';
@@ -153,11 +154,8 @@ test('shares of 10,000 users have the series of 200', async () => {
   const user = { held: 1, demand: 2, share: 3, weight: 1, recalled: 0, waitedMs: 0, min: 0, max: 9 };
   const budget = { budget: 'total', capacity: 100, held: 50, exceeded: 0, peak: 60, waiting: 0, recalls: 0 };
   const users = Array.from({ length: 10_000 }, (_, n) => ({ ...user, user: `user_${n}` }));
-  const families = await readShares({
-    most,
-    budgets: [{ ...budget, users }],
-    changes: new Map(),
-  } as unknown as Parameters<typeof readShares>[0]);
+  const reading = { most, budgets: [{ ...budget, users }], changes: new Map() };
+  const families = await readShares(reading as unknown as Parameters<typeof readShares>[0], new Pauses());
   for (const { groups } of families)
     for (const { values } of groups) expect(values.length).toBeLessThanOrEqual(most);
 });
