@@ -1,15 +1,13 @@
 // @ts-check
 // The cost of watching with very many users: node bench/many-users.mjs [users]. Each of them logs in to a real pooler, asks something and leaves, so that
 // the pooler has a pool for each; the server behind it says yes to everybody. Some hundred stay, and ask once a second each. Then: how long a scrape of /metrics and
-// an update of the page take, and for how long they keep the event loop; where there is a Chromium, also what the page's script costs in it.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+// an update of the page take, and for how long they keep the event loop; where there is a Chromium, also what the page's script costs in it. The pooler is a process
+// of its own, so that neither the users' work nor their garbage is counted as the pooler's.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadConfig } from '../dist/pooler/config/load-config.js';
-import { startPooler } from '../dist/pooler/process/pooler.js';
 
 const users = Number(process.argv[2] ?? 10_000);
 const atOnce = 50;
@@ -19,47 +17,60 @@ const pageSeconds = 10;
 
 const question = message('Q', Buffer.from('select 1\0'));
 const { port: serverPort, close } = await startYesServer();
-const pooler = await startPooler(config(serverPort));
+const pooler = fork(new URL('many-users-pooler.mjs', import.meta.url), [String(serverPort)]);
+const [{ port, metricsPort, pagePath }] = await once(pooler, 'message');
 const began = performance.now();
 /** @type {import('node:net').Socket[]} */
 const sockets = [];
-await logInAll(/** @type {number} */ (pooler.port));
-console.log(`${pooler.stats().pools.length} pools after ${Math.round(performance.now() - began)} ms`);
+await logInAll(port);
+console.log(`${(await tell('pools')).pools} pools after ${Math.round(performance.now() - began)} ms`);
 
-const http = `http://127.0.0.1:${pooler.metricsPort}`;
-const loop = monitorEventLoopDelay({ resolution: 1 });
-await Promise.all(Array.from({ length: active }, (_, n) => visit(Number(pooler.port), `user_${n}`, true)));
+const http = `http://127.0.0.1:${metricsPort}`;
+await Promise.all(Array.from({ length: active }, (_, n) => visit(port, `user_${n}`, true)));
 let next = 0;
 // One at a time: a hundred at once would be the longest delay of the loop.
 const asking = setInterval(() => sockets[next++ % sockets.length]?.write(question), 1_000 / active);
-await measured('nothing, for the delay without', 10, async () => 0);
-await measured('scrape of /metrics', 20, async () => (await (await fetch(`${http}/metrics`)).text()).length);
-await measured('digest for the page', 20, async () => JSON.stringify(await pooler.readDigest(25)).length);
-await measureUpdates(`${http}`, String(pooler.pagePath?.split('#token=')[1]));
+await measured('nothing, for the delay without', 10, async () => ({ ms: 0, bytes: 0 }));
+await measured('first scrape of /metrics', 1, scrape);
+await measured('scrape of /metrics', 20, scrape);
+await measured('first digest for the page', 1, () => tell('digest'));
+await measured('digest for the page', 20, () => tell('digest'));
+await measureUpdates(http, String(pagePath?.split('#token=')[1]));
 clearInterval(asking);
 for (const socket of sockets) socket.destroy();
-await measurePage(`${http}${pooler.pagePath}`, /** @type {number} */ (pooler.port));
-await pooler.shutdown({ deadlineMs: 0 });
+await measurePage(`${http}${pagePath}`, port);
+pooler.send('stop');
+await once(pooler, 'exit');
 close();
+
+/** Asks the pooler's process. @param {string} what */
+async function tell(what) {
+  pooler.send(what);
+  return (await once(pooler, 'message'))[0];
+}
+
+/** The time until the whole text is there. */
+async function scrape() {
+  const from = performance.now();
+  const { length } = await (await fetch(`${http}/metrics`))
+    .arrayBuffer()
+    .then((bytes) => ({ length: bytes.byteLength }));
+  return { ms: performance.now() - from, bytes: length };
+}
 
 /**
  * @param {string} what
  * @param {number} times
- * @param {() => Promise<number>} act
+ * @param {() => Promise<{ ms: number, bytes: number }>} act
  */
 async function measured(what, times, act) {
   const figures = [];
-  loop.reset();
-  loop.enable();
+  await tell('begin');
   for (let n = 0; n < times; n++) {
-    const [from, before] = [performance.now(), processorMs()];
-    const bytes = await act();
-    figures.push({ ms: performance.now() - from, processor: processorMs() - before, bytes });
+    figures.push(await act());
     await sleep(100);
   }
-  loop.disable();
-  report(what, figures);
-  console.log(`  longest delay of the event loop meanwhile: ${(loop.max / 1e6).toFixed(1)} ms`);
+  report(what, figures, await tell('end'));
 }
 
 /**
@@ -80,15 +91,12 @@ async function measureUpdates(base, token) {
   })().catch(() => {});
   await sleep(2_000);
   frames = 0;
-  loop.reset();
-  loop.enable();
-  const before = processorMs();
+  await tell('begin');
   await sleep(1_000 * pageSeconds);
-  loop.disable();
-  const processor = (processorMs() - before) / pageSeconds;
+  const { processor, late } = await tell('end');
   console.log(
-    `a page that is open: ${frames} updates in ${pageSeconds} s, ${processor.toFixed(0)} ms of processor a second with the load, ` +
-      `longest delay of the event loop ${(loop.max / 1e6).toFixed(1)} ms`,
+    `a page that is open: ${frames} updates in ${pageSeconds} s, ${(processor / pageSeconds).toFixed(0)} ms of processor a second with the load, ` +
+      `longest delay of the event loop ${late.toFixed(1)} ms`,
   );
   ended.abort();
   await reading;
@@ -135,44 +143,16 @@ async function measurePage(url, port) {
 
 /**
  * @param {string} what
- * @param {readonly { ms: number, processor: number, bytes: number }[]} figures
+ * @param {readonly { ms: number, bytes: number }[]} figures
+ * @param {{ processor: number, late: number }} of
  */
-function report(what, figures) {
+function report(what, figures, { processor, late }) {
   const sorted = figures.map(({ ms }) => ms).sort((a, b) => a - b);
   const [median, worst] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-  const processor = figures.reduce((sum, one) => sum + one.processor, 0) / figures.length;
   console.log(
-    `${what}: median ${median?.toFixed(1)} ms, worst ${worst?.toFixed(1)} ms, ${processor.toFixed(0)} ms of processor, ${figures[0]?.bytes} bytes`,
+    `${what}: median ${median?.toFixed(1)} ms, worst ${worst?.toFixed(1)} ms, ${(processor / figures.length).toFixed(0)} ms of processor with the load, ` +
+      `${figures[0]?.bytes} bytes, longest delay of the event loop ${late.toFixed(1)} ms`,
   );
-}
-
-/** User and system time, on all threads: collections of garbage are in it. */
-function processorMs() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}
-
-/** @param {number} port */
-function config(port) {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-many-users-'));
-  const file = join(folder, 'headgate.json');
-  try {
-    const tree = {
-      listen: { port: 0, addresses: ['127.0.0.1'] },
-      unixSocket: { dir: '' },
-      auth: { type: 'trust' },
-      databases: { app: { host: '127.0.0.1', port } },
-      serverTls: { mode: 'disable' },
-      // Enough for all users that stay, so that none takes connections from another.
-      fairShares: { capacity: 400 },
-      limits: { maxClientConn: 1_000 },
-      observability: { metricsListen: '127.0.0.1:0' },
-    };
-    writeFileSync(file, JSON.stringify(tree));
-    return loadConfig({ configFile: file }).config;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 /** @param {number} port */

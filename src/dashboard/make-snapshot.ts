@@ -109,7 +109,7 @@ function keyOf({ user, database }: PoolRecord): string {
   return JSON.stringify([user, database]);
 }
 
-function budgetSection({ users, ...budget }: BudgetRecord): BudgetSection {
+function budgetSection({ users, unlisted, ...budget }: BudgetRecord): BudgetSection {
   const isWhole = users.length <= topUsers;
   const sorted = isWhole ? users : topOf(users);
   const shown = new Set(sorted);
@@ -117,10 +117,19 @@ function budgetSection({ users, ...budget }: BudgetRecord): BudgetSection {
   return {
     ...budget,
     users: sorted,
-    others: rest.length === 0 ? null : { ...sumOfShares(rest), count: rest.length },
+    others: othersOf(rest, unlisted),
     demand: users.reduce((sum, { demand }) => sum + demand, 0),
     jain: (budget.parts === 'states' ? undefined : jainOf(users)) ?? null,
   };
+}
+
+function othersOf(
+  rest: readonly ShareRecord[],
+  { count, share }: NonNullable<BudgetRecord['unlisted']> = { count: 0, share: 0 },
+): BudgetSection['others'] {
+  if (rest.length + count === 0) return null;
+  const sums = sumOfShares(rest);
+  return { ...sums, share: sums.share + share, count: rest.length + count };
 }
 
 /** The users that hold or need most, in the order of their names, so that rows do not jump. */

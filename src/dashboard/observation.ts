@@ -47,6 +47,8 @@ export interface BudgetRecord {
   readonly waiting: number;
   readonly recalls: number;
   readonly users: readonly ShareRecord[];
+  /** Users that hold and need nothing, beyond those that are listed, and their shares together. */
+  readonly unlisted?: { readonly count: number; readonly share: number } | undefined;
 }
 
 export interface ShareRecord {

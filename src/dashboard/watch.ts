@@ -14,8 +14,12 @@ import { verdictOf } from './verdict.js';
 const everyMs = 1_000;
 /** Interval without browsers, so that the first one to connect has a history. */
 const quietEveryMs = 10_000;
-/** Looking takes one part of so many at most. */
+/** Looking takes one part of so many at most; with browsers, up to this pause, since those who watch a busy machine want to see it. */
 const leastParts = 50;
+const longestWatchedPauseMs = 5_000;
+/** Looking never takes more than one part of so many. */
+const everParts = 5;
+const longestPauseMs = 60_000;
 const keptSamples = 300;
 /** Rows of a list that can be long. */
 const topRows = 25;
@@ -106,10 +110,11 @@ export class Watch {
     this.#isLooking = false;
     this.#tookMs = performance.now() - began;
     if (this.#isClosed) return;
-    const usual = this.#viewers.size > 0 ? everyMs : quietEveryMs;
-    const pauseMs = Math.max(usual - this.#tookMs, this.#tookMs * (leastParts - 1));
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), Math.min(pauseMs, 60_000)).unref();
+    this.#timer = setTimeout(
+      () => void this.#look(),
+      pauseAfter(this.#tookMs, this.#viewers.size > 0),
+    ).unref();
   }
 
   /** `stale`: the numbers are those of before, since nothing newer could be had. */
@@ -179,4 +184,11 @@ export class Watch {
     };
     return JSON.stringify(frame);
   }
+}
+
+/** Milliseconds until the next look. */
+export function pauseAfter(tookMs: number, isWatched: boolean): number {
+  const usual = (isWatched ? everyMs : quietEveryMs) - tookMs;
+  const longest = isWatched ? Math.max(longestWatchedPauseMs, tookMs * (everParts - 1)) : longestPauseMs;
+  return Math.min(Math.max(usual, Math.min(tookMs * (leastParts - 1), longest)), longestPauseMs);
 }

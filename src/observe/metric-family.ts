@@ -101,18 +101,18 @@ export function histogramHeads(unitMs: number): readonly SampleHead[] {
   return made;
 }
 
-/** Writes the value of each head. */
-export function fillHistogram(values: number[], histogram: TimeHistogram, unitMs: number): void {
+/** Writes the value of each head, from `at` on. */
+export function fillHistogram(values: number[], histogram: TimeHistogram, unitMs: number, at = 0): void {
   const { count, sumMs } = histogram;
   const most = timeBounds.length;
   let total = 0;
   for (let bucket = 0; bucket < most; bucket++) {
     total += histogram.countAt(bucket);
-    values[bucket] = total;
+    values[at + bucket] = total;
   }
-  values[most] = count;
-  values[most + 1] = sumMs / unitMs;
-  values[most + 2] = count;
+  values[at + most] = count;
+  values[at + most + 1] = sumMs / unitMs;
+  values[at + most + 2] = count;
 }
 
 /** No samples without a histogram. */

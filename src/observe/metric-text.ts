@@ -3,18 +3,19 @@ import type { MetricFamily, Sample, SampleHead } from './metric-family.js';
 
 export type FamilyHead = Pick<MetricFamily, 'name' | 'help' | 'type'>;
 
-/** Samples with labels in common. Many groups share one list of heads, so that a sample is no more than a number. */
+/** Rows of samples: the heads are the same in each row, and the labels in common. A sample is no more than a number. */
 export interface SampleGroup {
-  readonly labels: Sample['labels'];
+  /** Labels in common of each row. */
+  readonly rows: readonly Sample['labels'][];
   readonly heads: readonly SampleHead[];
-  /** One for each head. */
+  /** Row by row, one for each head. */
   readonly values: readonly number[];
 }
 
 /** The content type of an HTTP answer with metrics. */
 export const metricTextType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** One family in pieces, one for each group: a line for each sample, below the family's head. None without samples. */
+/** One family in pieces, one for each row: a line for each sample, below the family's head. None without samples. */
 export function* familyTexts(
   { name, help, type }: FamilyHead,
   groups: Iterable<SampleGroup>,
@@ -23,13 +24,18 @@ export function* familyTexts(
   let heads: readonly SampleHead[] = [];
   let lines: readonly LineParts[] = [];
   for (const group of groups) {
+    const { rows, values } = group;
     if (group.heads.length === 0) continue;
     if (group.heads !== heads) {
       heads = group.heads;
       lines = heads.map((head) => partsOf(name, head));
     }
-    yield above + groupText(lines, group);
-    above = '';
+    let at = 0;
+    for (const labels of rows) {
+      yield above + rowText(lines, knownPairsOf(labels), values, at);
+      above = '';
+      at += lines.length;
+    }
   }
 }
 
@@ -50,13 +56,13 @@ function partsOf(name: string, { suffix, labels }: SampleHead): LineParts {
   };
 }
 
-function groupText(lines: readonly LineParts[], { labels, values }: SampleGroup): string {
-  const common = knownPairsOf(labels);
+/** `common`: the labels of the row; its values begin at `at`. */
+function rowText(lines: readonly LineParts[], common: string, values: readonly number[], at: number): string {
   let text = '';
-  let at = 0;
-  for (const { name, alone, after } of lines) {
+  for (let i = 0; i < lines.length; i++) {
+    const { name, alone, after } = lines[i] as LineParts;
     const middle = common === '' ? alone : `{${common}${after}`;
-    text += `${name}${middle}${numberText(values[at++] as number)}\n`;
+    text += `${name}${middle}${numberText(values[at + i] as number)}\n`;
   }
   return text;
 }
@@ -82,5 +88,7 @@ function escaped(text: string, special: RegExp): string {
 }
 
 function numberText(value: number): string {
+  // Most numbers of most pools.
+  if (value === 0) return '0';
   return Number.isFinite(value) || Number.isNaN(value) ? String(value) : value > 0 ? '+Inf' : '-Inf';
 }

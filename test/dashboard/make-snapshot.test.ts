@@ -41,6 +41,16 @@ test('the sections of a snapshot with 10,000 users, twelve are shown and the oth
   expect(JSON.stringify({ ...sections, sample: sampleOf(sections) }).length).toBeLessThan(10_000);
 });
 
+test('users that a budget does not list are counted among the others', () => {
+  const users = [share('a', { held: 3, demand: 3, share: 10 }), share('b', { held: 0, demand: 0, share: 1 })];
+  const listed = { ...budget({ users }), unlisted: { count: 9_998, share: 40 } };
+  const [section] = watchedSections(undefined, observation({ budgets: [listed] })).budgets;
+  expect(section?.users.map(({ user }) => user)).toEqual(['a', 'b']);
+  expect(section?.others).toEqual({ held: 0, demand: 0, share: 40, recalled: 0, waitedMs: 0, count: 9_998 });
+  const [without] = watchedSections(undefined, observation({ budgets: [budget({ users })] })).budgets;
+  expect(without?.others).toBeNull();
+});
+
 test('the sections of a snapshot rows of pools are sorted by name, so that they do not jump', () => {
   const pools = [pool('web', { active: 9 }), pool('api'), pool('batch', { waiting: 3 })];
   const { rows } = watchedSections(undefined, observation({ pools, poolCount: 3 })).pools;

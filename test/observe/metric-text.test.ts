@@ -9,7 +9,7 @@ const sample = (labels: Record<string, string>, value: number) => ({ suffix: '' 
 /** In one group, without labels in common. */
 function familyText(of: typeof head, samples: readonly Sample[]): string {
   const values = samples.map(({ value }) => value);
-  return [...familyTexts(of, [{ labels: {}, heads: samples, values }])].join('');
+  return [...familyTexts(of, [{ rows: [{}], heads: samples, values }])].join('');
 }
 
 test('has what it is, and a line for each sample', () => {
@@ -42,18 +42,19 @@ test('is empty where there is no sample', () => {
   expect(familyText(head, [])).toBe('');
 });
 
-test('comes in pieces of a group, whose labels are in common, below one head', () => {
+test('comes in pieces of a row, whose labels are in common, below one head', () => {
   const heads = [
     { suffix: '_bucket' as const, labels: { le: '1' } },
     { suffix: '_sum' as const, labels: {} },
   ];
   const groups = [
-    { labels: { user: 'ann' }, heads, values: [1, 0.5] },
-    { labels: { user: 'none' }, heads: [], values: [] },
-    { labels: { user: 'b"b' }, heads, values: [2, 1.5] },
+    { rows: [{ user: 'ann' }, { user: 'bob' }], heads, values: [1, 0.5, 3, 2.5] },
+    { rows: [{ user: 'none' }], heads: [], values: [] },
+    { rows: [{ user: 'b"b' }], heads, values: [2, 1.5] },
   ];
   expect([...familyTexts({ name: 'x', help: 'X.', type: 'histogram' }, groups)]).toEqual([
     '# HELP x X.\n# TYPE x histogram\nx_bucket{user="ann",le="1"} 1\nx_sum{user="ann"} 0.5\n',
+    'x_bucket{user="bob",le="1"} 3\nx_sum{user="bob"} 2.5\n',
     'x_bucket{user="b\\"b",le="1"} 2\nx_sum{user="b\\"b"} 1.5\n',
   ]);
 });

@@ -43,6 +43,8 @@ export interface FairStats {
   readonly recalls: number;
   readonly rebalances: number;
   readonly users: readonly FairUserStats[];
+  /** Users that are not listed, and their shares together. */
+  readonly unlisted: { readonly count: number; readonly share: number };
 }
 
 /** Calls of a budget to the queue that it belongs to. */
@@ -281,15 +283,25 @@ export class FairBudget implements Budget {
 
   /** `mostUsers`: those who came first, of thousands. */
   stats(mostUsers = Number.POSITIVE_INFINITY): FairStats {
+    return this.#statsOf((_, listed) => listed < mostUsers);
+  }
+
+  /** Lists every user that holds, needs or waits for a connection; of the others no more than make `mostQuiet` users together. */
+  busyStats(mostQuiet: number): FairStats {
+    return this.#statsOf((user, listed) => listed < mostQuiet || user.isBusy);
+  }
+
+  #statsOf(isListed: (user: FairUser, listed: number) => boolean): FairStats {
     const now = this.#events.now();
-    let waiting = 0;
     const users: FairUserStats[] = [];
+    let share = 0;
     for (const user of this.users.values()) {
-      waiting += user.waiting;
-      if (users.length < mostUsers) users.push(userStats(user, now));
+      if (isListed(user, users.length)) users.push(userStats(user, now));
+      else share += user.share;
     }
-    const { capacity, held, exceeded, recalls, rebalances } = this;
-    return { capacity, held, peak: this.mostHeld, exceeded, waiting, recalls, rebalances, users };
+    const { capacity, held, exceeded, recalls, rebalances, queued: waiting } = this;
+    const unlisted = { count: this.users.size - users.length, share };
+    return { capacity, held, peak: this.mostHeld, exceeded, waiting, recalls, rebalances, users, unlisted };
   }
 }
 

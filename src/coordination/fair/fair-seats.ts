@@ -183,6 +183,11 @@ export class FairUser {
     return Math.min(this.terms.minimum, this.share);
   }
 
+  /** Holds, needs or waits for a connection. */
+  get isBusy(): boolean {
+    return this.held > 0 || this.demand > 0 || this.waiting > 0;
+  }
+
   /** True if there are clients that could use its connections. */
   get hasClients(): boolean {
     for (const { member } of this.seats) if (member.hasClients) return true;

@@ -63,6 +63,8 @@ export interface Budgets {
   change(quotas: ServerQuotas): void;
   /** `mostUsers`: limit of users of each budget. Default: all. */
   stats(mostUsers?: number): BudgetStats[];
+  /** Every user that holds, needs or waits for a connection; of the others no more than make `mostQuiet` users of a budget. */
+  busyStats(mostQuiet: number): BudgetStats[];
   stop(): void;
 }
 
@@ -270,11 +272,17 @@ export class ServerBudgets implements Budgets {
 
   /** Statistics of the budgets that have a limit. */
   stats(mostUsers?: number): BudgetStats[] {
-    const stats: BudgetStats[] = [];
-    for (const kind of shownKinds)
-      for (const budget of this.#budgets[kind].values())
-        if (budget.isLimited) stats.push({ budget: budget.name, ...budget.stats(mostUsers) });
-    return stats;
+    return this.#limited.map((budget) => ({ budget: budget.name, ...budget.stats(mostUsers) }));
+  }
+
+  busyStats(mostQuiet: number): BudgetStats[] {
+    return this.#limited.map((budget) => ({ budget: budget.name, ...budget.busyStats(mostQuiet) }));
+  }
+
+  get #limited(): FairBudget[] {
+    return shownKinds.flatMap((kind) =>
+      [...this.#budgets[kind].values()].filter(({ isLimited }) => isLimited),
+    );
   }
 
   stop(): void {

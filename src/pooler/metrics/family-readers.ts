@@ -6,8 +6,8 @@ import type { TimeHistogram } from '../../observe/time-histogram.js';
 /** A metric with the same samples in every reading: a reading is a number for each head. */
 export interface FixedFamily<Reading> extends MetricHead {
   readonly heads: readonly SampleHead[];
-  /** Writes one number for each head. Thousands of pools are read at each scrape, into one array. */
-  fill(values: number[], reading: Reading): void;
+  /** Writes one number for each head, from `at` on. Thousands of pools are read at each scrape, into one array. */
+  fill(values: number[], reading: Reading, at: number): void;
   /** True if all numbers are 0, as they are for most of thousands of pools: a sum leaves them out. */
   isZero?(reading: Reading): boolean;
 }
@@ -39,8 +39,8 @@ export class FamilyReaders<Table extends MetricTable> {
     return {
       ...headOf(this.#table, name),
       heads: oneHead,
-      fill: (values, of) => {
-        values[0] = read(of);
+      fill: (values, of, at) => {
+        values[at] = read(of);
       },
     };
   }
@@ -53,10 +53,9 @@ export class FamilyReaders<Table extends MetricTable> {
     return {
       ...head,
       heads: words.map((word) => ({ suffix: '', labels: Object.freeze({ [label]: word }) })),
-      fill: (values, of) => {
+      fill: (values, of, at) => {
         const counts = read(of);
-        let at = 0;
-        for (const word of words) values[at++] = counts[word] ?? 0;
+        for (let i = 0; i < words.length; i++) values[at + i] = counts[words[i] as string] ?? 0;
       },
     };
   }
@@ -65,7 +64,7 @@ export class FamilyReaders<Table extends MetricTable> {
     return {
       ...headOf(this.#table, name),
       heads: histogramHeads(secondMs),
-      fill: (values, of) => fillHistogram(values, read(of), secondMs),
+      fill: (values, of, at) => fillHistogram(values, read(of), secondMs, at),
       isZero: (of) => read(of).count === 0,
     };
   }

@@ -10,7 +10,7 @@ export interface FamilyReading extends FamilyHead {
 const noLabels: Sample['labels'] = {};
 
 export function readingOf<Reading>(family: PoolerFamily<Reading>, reading: Reading): FamilyReading {
-  return { ...headOnly(family), groups: [groupOf(family, reading, noLabels)] };
+  return { ...headOnly(family), groups: groupsOf(family, [reading], [noLabels]) };
 }
 
 /** The part of a family that can be sent to another process. */
@@ -18,29 +18,47 @@ export function headOnly({ name, help, type }: FamilyHead): FamilyHead {
   return { name, help, type };
 }
 
-/** `labels`: those in common. */
-export function groupOf<Reading>(
+/** `rows`: labels in common of each reading. */
+export function groupsOf<Reading>(
   family: PoolerFamily<Reading>,
-  reading: Reading,
-  labels: Sample['labels'],
-): SampleGroup {
-  if (family.heads === undefined) return withBase(family.read(reading), family.base(reading), labels);
-  const values: number[] = [];
-  family.fill(values, reading);
-  return { labels, heads: family.heads, values };
+  readings: readonly Reading[],
+  rows: readonly Sample['labels'][],
+): SampleGroup[] {
+  const { heads } = family;
+  if (heads === undefined)
+    return readings.map((of, i) => withBase(family.read(of), family.base(of), rows[i] as Sample['labels']));
+  const values = emptyValues(readings.length * heads.length);
+  for (const [i, of] of readings.entries()) family.fill(values, of, i * heads.length);
+  return [{ rows, heads, values }];
 }
 
-/** Pools where nothing has happened share their heads. */
-function withBase(
+/** Made in its length: an array that grows would be copied, and leave room in each of thousands. */
+export function emptyValues(length: number): number[] {
+  return new Array<number>(length).fill(0);
+}
+
+const knownZeros = new WeakMap<readonly Sample[], readonly number[]>();
+
+function zerosOf(base: readonly Sample[]): readonly number[] {
+  let zeros = knownZeros.get(base);
+  if (zeros === undefined) {
+    zeros = base.map(() => 0);
+    knownZeros.set(base, zeros);
+  }
+  return zeros;
+}
+
+/** Pools where nothing has happened share their heads and values. */
+export function withBase(
   samples: readonly Sample[],
   base: readonly Sample[],
   labels: Sample['labels'],
 ): SampleGroup {
-  if (samples.length === 0) return sampleGroup(base, labels);
+  if (samples.length === 0) return { rows: [labels], heads: base, values: zerosOf(base) };
   const seen = new Set(samples.map(sampleKey));
   return sampleGroup([...samples, ...base.filter((sample) => !seen.has(sampleKey(sample)))], labels);
 }
 
 export function sampleGroup(samples: readonly Sample[], labels = noLabels): SampleGroup {
-  return { labels, heads: samples, values: samples.map(({ value }) => value) };
+  return { rows: [labels], heads: samples, values: samples.map(({ value }) => value) };
 }

@@ -54,16 +54,16 @@ export class FamilySums<Reading> {
 
   group(labels: Sample['labels']): SampleGroup {
     const { heads } = this.#family;
-    if (heads !== undefined) return { labels, heads, values: [...this.#fixed] };
+    if (heads !== undefined) return { rows: [labels], heads, values: [...this.#fixed] };
     const sums = [...this.#free.values()];
-    return { labels, heads: sums.map(({ head }) => head), values: sums.map(({ value }) => value) };
+    return { rows: [labels], heads: sums.map(({ head }) => head), values: sums.map(({ value }) => value) };
   }
 
   #add(reading: Reading, sign: 1 | -1): void {
     const family = this.#family;
     if (family.heads !== undefined) {
       if (family.isZero?.(reading) === true) return;
-      family.fill(this.#values, reading);
+      family.fill(this.#values, reading, 0);
       this.#addFixed(this.#values, sign);
       return;
     }

@@ -36,7 +36,7 @@ const limits = {
 };
 const mostConnections = 100;
 /** Characters that are encoded at once. */
-const pieceLength = 65_536;
+const pieceLength = 16_384;
 const ownPaths = ['/metrics', '/healthz'];
 
 interface Answer {
@@ -129,6 +129,7 @@ export class MetricsServer {
   async #read(): Promise<readonly Buffer[]> {
     const families = await this.#source.families();
     const pauses = new Pauses();
+    await pauses.pause();
     const pieces: Buffer[] = [];
     let text = '';
     for (const family of families) {
@@ -138,11 +139,15 @@ export class MetricsServer {
           pieces.push(Buffer.from(text));
           text = '';
         }
-        const pause = pauses.afterStep();
+        const pause = pauses.afterLongStep();
         if (pause !== undefined) await pause;
       }
     }
-    return [...pieces, Buffer.from(text), Buffer.from((await this.#source.more?.()) ?? '')];
+    pieces.push(Buffer.from(text));
+    const more = await this.#source.more?.();
+    if (more !== undefined) pieces.push(Buffer.from(more));
+    await pauses.pause();
+    return pieces;
   }
 
   #health(): Answer {

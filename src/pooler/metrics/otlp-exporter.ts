@@ -78,7 +78,7 @@ export class OtlpExporter {
     let length = 0;
     for (const family of families) {
       const metric = otlpMetric(family, allMetrics, round.now, round.startOf);
-      await pauses.ifDue();
+      await pauses.afterLongStep();
       if (metric === undefined) continue;
       for (const text of piecesOf(metric)) {
         if (length + text.length > longestRequest && batch.length > 0) {
@@ -88,7 +88,7 @@ export class OtlpExporter {
         }
         batch.push(text);
         length += text.length;
-        await pauses.ifDue();
+        await pauses.afterLongStep();
       }
     }
     if (batch.length > 0) await this.#send(batch);

@@ -55,18 +55,21 @@ export function otlpMetric(
 
 function joined(groups: readonly SampleGroup[], { across = 'sum' }: MetricDeclaration): Series[] {
   const all = new Map<string, Series>();
-  for (const { labels: common, heads, values } of groups) {
-    for (const [i, { suffix, labels }] of heads.entries()) {
-      const value = values[i] as number;
-      const { worker: _worker, le, ...own } = { ...common, ...labels } as Record<string, string>;
-      const key = JSON.stringify(Object.entries(own));
-      const known = all.get(key);
-      const series = known ?? { labels: own, value: 0, sum: 0, buckets: new Map() };
-      all.set(key, series);
-      if (le !== undefined) series.buckets.set(le, (series.buckets.get(le) ?? 0) + value);
-      else if (suffix === '_sum') series.sum += value;
-      else if (across === 'sum') series.value += value;
-      else series.value = known === undefined ? value : Math[across](series.value, value);
+  for (const { rows, heads, values } of groups) {
+    let at = 0;
+    for (const common of rows) {
+      for (const { suffix, labels } of heads) {
+        const value = values[at++] as number;
+        const { worker: _worker, le, ...own } = { ...common, ...labels } as Record<string, string>;
+        const key = JSON.stringify(Object.entries(own));
+        const known = all.get(key);
+        const series = known ?? { labels: own, value: 0, sum: 0, buckets: new Map() };
+        all.set(key, series);
+        if (le !== undefined) series.buckets.set(le, (series.buckets.get(le) ?? 0) + value);
+        else if (suffix === '_sum') series.sum += value;
+        else if (across === 'sum') series.value += value;
+        else series.value = known === undefined ? value : Math[across](series.value, value);
+      }
     }
   }
   return [...all.values()];

@@ -2,9 +2,10 @@
  * Pools with series of their own, and the sum of all others. Counters of the sum never fall: a pool that is forgotten, or that gets
  * series of its own, leaves there what it has counted.
  */
+import type { Sample } from '../../observe/metric-family.js';
 import type { SampleGroup } from '../../observe/metric-text.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { type FamilyReading, groupOf, headOnly } from './family-reading.js';
+import { emptyValues, type FamilyReading, headOnly, withBase } from './family-reading.js';
 import { FamilySums } from './family-sums.js';
 import { Pauses } from './pauses.js';
 import { poolMetricTable } from './pool-metric-table.js';
@@ -12,7 +13,7 @@ import { type PoolReading, readPool } from './pool-reading.js';
 import { poolFamilies } from './pooler-families.js';
 
 /** Pools that are summed up between two looks at the clock. */
-const atOnce = 32;
+const atOnce = 16;
 const otherPools = { database: '(others)', user: '(others)' };
 
 type Family = (typeof poolFamilies)[number];
@@ -37,24 +38,26 @@ export class PoolSeries {
     pools: Iterable<BackendPool>,
     most: number,
     reading: (pool: BackendPool) => PoolReading = readPool,
+    pauses = new Pauses(),
   ): Promise<FamilyReading[]> {
-    const pauses = new Pauses();
     // Divided at once: pools may come and go while they are read.
     const { own, others, sums } = this.#divide(pools, most);
-    const groups: SampleGroup[][] = poolFamilies.map(() => []);
-    for (const pool of own) {
+    const rows = own.map(({ database, user }) => ({ database, user }));
+    const groups = poolFamilies.map((family) => groupsFor(family, rows));
+    for (const [row, pool] of own.entries()) {
       const of = reading(pool);
-      const labels = { database: pool.database, user: pool.user };
-      for (const [i, family] of poolFamilies.entries()) groups[i]?.push(groupOf(family, of, labels));
-      const pause = pauses.afterStep();
+      const labels = rows[row] as Sample['labels'];
+      for (let i = 0; i < poolFamilies.length; i++)
+        addRow(poolFamilies[i] as Family, groups[i] as SampleGroup[], of, row, labels);
+      const pause = pauses.afterLongStep();
       if (pause !== undefined) await pause;
     }
-    await pauses.ifDue();
     for (let at = 0; at < others.length; at += atOnce) {
       const some = others.slice(at, at + atOnce).map((pool) => reading(pool));
       // Family by family: the same function many times in a row is what the engine makes fast.
       for (const sum of sums ?? []) sum.addAll(some);
-      await pauses.ifDue();
+      const pause = pauses.afterLongStep();
+      if (pause !== undefined) await pause;
     }
     for (const [i, sum] of sums?.entries() ?? []) groups[i]?.push(sum.group(otherPools));
     return poolFamilies.map((family, i) => ({ ...headOnly(family), groups: groups[i] ?? [] }));
@@ -112,6 +115,23 @@ export class PoolSeries {
       return sums;
     });
   }
+}
+
+/** The values of all pools in one array, where heads are fixed: objects for each would be what takes the time. */
+function groupsFor({ heads }: Family, rows: readonly Sample['labels'][]): SampleGroup[] {
+  if (heads === undefined || rows.length === 0) return [];
+  return [{ rows, heads, values: emptyValues(rows.length * heads.length) }];
+}
+
+function addRow(
+  family: Family,
+  groups: SampleGroup[],
+  reading: PoolReading,
+  row: number,
+  labels: Sample['labels'],
+): void {
+  if (family.heads === undefined) groups.push(withBase(family.read(reading), family.base(reading), labels));
+  else family.fill(groups[0]?.values as number[], reading, row * family.heads.length);
 }
 
 function sumsOf(family: Family): FamilySums<PoolReading> {

@@ -103,7 +103,7 @@ export const poolerAlerts: readonly AlertRule[] = [
     alert: 'HeadgatePoolerBusy',
     severity: 'warning',
     for: '5m',
-    expr: 'headgate_pooler_event_loop_delay_seconds{quantile="0.99"} > 0.1',
+    expr: 'headgate_pooler_event_loop_delay_seconds{statistic="p99"} > 0.1',
     isOfWorker: true,
     summary: 'The pooler can not keep up',
     description:

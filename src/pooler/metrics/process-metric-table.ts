@@ -5,7 +5,7 @@ import { loginFailures } from '../clients/login-failures.js';
 
 export const poolerStates = ['active', 'paused', 'suspended', 'shutting_down'] as const;
 const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const;
-const delayQuantiles = ['0.5', '0.99', '1'] as const;
+const delayStatistics = ['p50', 'p99', 'max'] as const;
 
 /** Metrics of one process. */
 export const processMetricTable = {
@@ -113,8 +113,8 @@ export const processMetricTable = {
   headgate_pooler_event_loop_delay_seconds: {
     type: 'gauge',
     unit: 's',
-    labels: ['quantile'],
-    words: delayQuantiles,
+    labels: ['statistic'],
+    words: delayStatistics,
     across: 'max',
     help: 'How late the event loop was in the last seconds: the median, the 99th percentile and the most.',
     normal: 'p99 of some milliseconds.',

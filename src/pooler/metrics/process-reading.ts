@@ -17,7 +17,7 @@ export interface ProcessReading {
   readonly logins: LoginTally;
   readonly memory: NodeJS.MemoryUsage;
   readonly cpuMicros: number;
-  /** By quantile, in seconds. */
+  /** Median, 99th percentile and longest, in seconds. */
   readonly loopDelay: Readonly<Record<string, number>>;
 }
 
@@ -45,9 +45,9 @@ export class LoopDelay {
     const late = (nanoseconds: number): number =>
       Math.max(0, nanoseconds / perSecond - resolutionMs / 1_000) || 0;
     const delay = {
-      '0.5': late(histogram.percentile(50)),
-      '0.99': late(histogram.percentile(99)),
-      '1': late(histogram.max),
+      p50: late(histogram.percentile(50)),
+      p99: late(histogram.percentile(99)),
+      max: late(histogram.max),
     };
     const now = systemClock.now();
     if (now - this.#since >= shortestWindowMs) {

@@ -1,6 +1,6 @@
 /** Reads the present metrics of the process and the clients of its pools. */
 import { systemClock } from '../../runtime/system.js';
-import { Pauses } from '../metrics/pauses.js';
+import type { Pauses } from '../metrics/pauses.js';
 import type { CountedState, PoolClients } from '../metrics/pool-reading.js';
 import type { LoopDelay, ProcessReading } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
@@ -37,8 +37,10 @@ interface Counted extends PoolClients {
 }
 
 /** Clients of each pool that has any, counted in one pass over all clients. Clients are served meanwhile. */
-export async function readClients(pooler: PoolerState): Promise<ReadonlyMap<BackendPool, PoolClients>> {
-  const pauses = new Pauses();
+export async function readClients(
+  pooler: PoolerState,
+  pauses: Pauses,
+): Promise<ReadonlyMap<BackendPool, PoolClients>> {
   const byPool = new Map<BackendPool, Counted>();
   const now = systemClock.now();
   for (const session of pooler.sessions) {

@@ -54,6 +54,8 @@ export interface PoolerSourceParts {
 /** Limit of budgets shown. There may be thousands of databases and users; the fullest are shown. */
 const mostBudgets = 8;
 const mostRebalances = 40;
+/** Users of a budget up to which those are listed that hold and need nothing. */
+export const mostQuietUsers = 50;
 
 export class PoolerSource implements Source {
   readonly kind = 'pooler';
@@ -188,6 +190,7 @@ function shownBudgets(all: readonly BudgetStats[]): BudgetRecord[] {
 function budgetRecord({
   budget,
   users,
+  unlisted,
   capacity,
   held,
   exceeded,
@@ -199,6 +202,7 @@ function budgetRecord({
     name: budget,
     parts: budget.startsWith('user ') ? 'databases' : 'users',
     ...{ capacity, held, exceeded, peak, waiting, recalls },
+    unlisted,
     users: users.map((user) => ({
       user: user.user,
       held: user.held,

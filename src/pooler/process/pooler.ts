@@ -22,7 +22,8 @@ import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import { OtlpExporter } from '../metrics/otlp-exporter.js';
 import { otlpTargetOf } from '../metrics/otlp-target.js';
-import { readPool } from '../metrics/pool-reading.js';
+import { Pauses } from '../metrics/pauses.js';
+import { type PoolReading, readPool } from '../metrics/pool-reading.js';
 import { LoopDelay } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
@@ -35,7 +36,7 @@ import { readClients, readProcess, stateOf } from './metric-readings.js';
 import { type Digest, DigestReader } from './page-digest.js';
 import { hasPage, PoolerPage, rememberingLog } from './pooler-page.js';
 import { PoolerShutdown, type ShutdownOptions } from './pooler-shutdown.js';
-import type { PoolerFacts } from './pooler-source.js';
+import { mostQuietUsers, type PoolerFacts } from './pooler-source.js';
 import { PoolerState } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -201,7 +202,7 @@ export class Pooler {
     return {
       state: state.isShuttingDown ? 'draining' : state.state,
       pausedDatabases: [...state.pausedDatabases],
-      budgets: state.budgets.stats(),
+      budgets: state.budgets.busyStats(mostQuietUsers),
       rebalances: state.shareLog.changes,
       fleet: state.fleet?.stats() ?? [],
       rates: state.rateStats(),
@@ -216,23 +217,21 @@ export class Pooler {
 
   /** Reads all metrics. */
   async readMetrics(): Promise<FamilyReading[]> {
-    const { budgets, shareLog, shared } = this.#state;
-    const clients = await readClients(this.#state);
-    const most = this.#state.config.observability.metricsMaxPools;
-    const own = [
-      ...readProcessFamilies(readProcess(this.#state, this.#view.version, this.#loop)),
-      ...(await this.#state.series.read(this.#state.pools.pools(), most, (pool) =>
-        readPool(pool, clients.get(pool)),
-      )),
-      ...fleetReadings(this.#state.fleet?.stats() ?? []),
-    ];
+    const { budgets, shareLog, shared, config, series, pools, fleet } = this.#state;
+    const pauses = new Pauses();
+    await pauses.pause();
+    const clients = await readClients(this.#state, pauses);
+    const most = config.observability.metricsMaxPools;
+    const read = (pool: BackendPool): PoolReading => readPool(pool, clients.get(pool));
+    const ofPools = await series.read(pools.pools(), most, read, pauses);
+    const present = readProcess(this.#state, this.#view.version, this.#loop);
+    await pauses.afterLongStep();
+    const ofProcess = await readProcessFamilies(present, pauses);
+    const own = [...ofProcess, ...ofPools, ...fleetReadings(fleet?.stats() ?? [])];
     // With several processes, the supervisor keeps the budgets.
     if (shared !== undefined) return own;
-    const shares = readShares({
-      budgets: budgets.stats(most),
-      changes: shareLog.counts,
-      most,
-    });
+    const ofShares = { budgets: budgets.stats(most), changes: shareLog.counts, most };
+    const shares = await readShares(ofShares, pauses);
     return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 

@@ -7,9 +7,10 @@ import type { FamilyReading } from '../metrics/family-reading.js';
 import { joinReadings, readShares } from '../metrics/family-readings.js';
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
+import { Pauses } from '../metrics/pauses.js';
 import type { Digest } from '../process/page-digest.js';
 import type { PoolerHost } from '../process/pooler.js';
-import type { PoolerFacts } from '../process/pooler-source.js';
+import { mostQuietUsers, type PoolerFacts } from '../process/pooler-source.js';
 import type { ConsoleCommands } from './console-commands.js';
 import type { SlotBroker } from './slot-broker.js';
 import type { WorkerSet } from './worker-set.js';
@@ -50,7 +51,7 @@ export class SupervisorReadings {
     return {
       state: this.#parts.workers().isEnding ? 'draining' : this.#parts.controls.state,
       pausedDatabases: [...this.#parts.controls.paused],
-      budgets: this.#parts.slots.budgets.stats(),
+      budgets: this.#parts.slots.budgets.busyStats(mostQuietUsers),
       rebalances: this.#parts.shareLog.changes,
       fleet: this.#parts.host.fleet?.stats() ?? [],
       rates: this.#parts.rates.stats(systemClock.now()),
@@ -68,11 +69,9 @@ export class SupervisorReadings {
     );
     const ofWorkers = readings.flatMap((reading) => (reading.status === 'fulfilled' ? [reading.value] : []));
     const most = this.#parts.config().observability.metricsMaxPools;
-    const shares = readShares({
-      budgets: this.#parts.slots.budgets.stats(most),
-      changes: this.#parts.shareLog.counts,
-      most,
-    });
+    const { slots, shareLog } = this.#parts;
+    const ofShares = { budgets: slots.budgets.stats(most), changes: shareLog.counts, most };
+    const shares = await readShares(ofShares, new Pauses());
     const fleet = fleetReadings(this.#parts.host.fleet?.stats() ?? []);
     const host = readHost({ lostLogLines: this.#parts.host.lostLogLines?.() ?? 0 });
     return [...joinReadings(ofWorkers), ...shares, ...fleet, ...host];

@@ -124,6 +124,10 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     return [];
   }
 
+  busyStats(): BudgetStats[] {
+    return [];
+  }
+
   learned(server: string, capacity: number): void {
     this.#send({ kind: 'learned', server, capacity });
   }

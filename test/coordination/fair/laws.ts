@@ -21,6 +21,7 @@ export class Laws {
   #idleSince = Number.NaN;
   /** Since when something is idle of a user who has left, while others wait. */
   readonly #leftSince = new Map<House, number>();
+  #looks = 0;
 
   constructor(town: Town) {
     this.#town = town;
@@ -49,6 +50,25 @@ export class Laws {
     if (this.#town.openedAbove !== undefined) expect.fail(`one was opened with ${this.#town.openedAbove}`);
     this.#judgeIdleness(held, line.now);
     this.#judgeLeftovers(line.now);
+    // Reading all numbers takes longer than everything above.
+    this.#looks++;
+    if (this.#looks % 32 === 0) this.#judgeStats();
+  }
+
+  /** Statistics count all that wait, and list who is busy in any case. */
+  #judgeStats(): void {
+    for (const budget of this.#town.budgets.values()) {
+      const { users, waiting } = budget.stats();
+      const some = budget.busyStats(1);
+      const listed = users.filter(({ user }, n) => n === 0 || budget.users.get(user)?.isBusy);
+      if (JSON.stringify(some.users) !== JSON.stringify(listed)) expect.fail('someone busy is not listed');
+      if (some.unlisted.count !== users.length - listed.length) expect.fail('a user is not counted');
+      const share = users.reduce((sum, user) => sum + user.share, 0);
+      const known = some.users.reduce((sum, user) => sum + user.share, some.unlisted.share);
+      if (Math.abs(share - known) > 1e-6) expect.fail(`shares of ${known} are counted, not of ${share}`);
+      const waits = [...budget.users.values()].reduce((sum, user) => sum + user.waiting, 0);
+      if (waiting !== waits) expect.fail(`${waiting} waiters are counted, and ${waits} wait`);
+    }
   }
 
   /** A waiting pool lacks a lease of some budget, unless that is kept for a user below its share, or another pool probes the server. */

@@ -1,6 +1,6 @@
 // Every alert fires in an incident that is caused for it, and none does while all is well. Where promtool is installed, Prometheus itself
 // says the same; elsewhere our evaluator has the word.
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { hasPromtool } from '../../support/promtool.js';
 import { firing, promtoolTest, type Rule } from './firing.js';
 import * as poolers from './incidents-of-poolers.js';
 import * as pools from './incidents-of-pools.js';
@@ -150,12 +151,6 @@ test('every alert has an incident that raises it', () => {
   expect(rules.map(({ alert }) => alert).filter((alert) => !raised.includes(alert))).toEqual([]);
 });
 
-const hasPromtool = isInstalled('promtool');
-if (!hasPromtool)
-  console.warn(
-    'promtool is not installed: Prometheus itself does not check the alerts (apt-get install prometheus)',
-  );
-
 test.skipIf(!hasPromtool)(
   'Prometheus takes the file, and has the same alerts firing in the same incidents',
   async () => {
@@ -181,12 +176,3 @@ test.skipIf(!hasPromtool)(
   },
   60_000,
 );
-
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

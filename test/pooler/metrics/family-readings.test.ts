@@ -8,7 +8,7 @@ const family = (name: string, value: number) => ({
   name,
   help: `${name}.`,
   type: 'counter' as const,
-  groups: [{ labels: { database: 'shop' }, heads: [{ suffix: '' as const, labels: {} }], values: [value] }],
+  groups: [{ rows: [{ database: 'shop' }], heads: [{ suffix: '' as const, labels: {} }], values: [value] }],
 });
 
 test('each process has its own series, and every metric is explained once', () => {

@@ -118,7 +118,7 @@ test('a collector that fails or does not answer is told of in the log, seldom, a
           name: 'headgate_pooler_logins_total',
           help: 'Clients.',
           type: 'counter',
-          groups: [{ labels: {}, heads: [{ suffix: '', labels: {} }], values: [7] }],
+          groups: [{ rows: [{}], heads: [{ suffix: '', labels: {} }], values: [7] }],
         },
       ],
     },
@@ -145,11 +145,8 @@ test('an export of many series is sent in requests of bounded size', async () =>
   const collector = new Collector();
   const url = `${await collector.listen()}/v1/metrics`;
   const heads = [{ suffix: '' as const, labels: {} }];
-  const groups = Array.from({ length: 20_000 }, (_, n) => ({
-    labels: { user: `user_${n}` },
-    heads,
-    values: [n],
-  }));
+  const numbers = Array.from({ length: 20_000 }, (_, n) => n);
+  const groups = [{ rows: numbers.map((n) => ({ user: `user_${n}` })), heads, values: numbers }];
   const families = () => [
     {
       name: 'headgate_pooler_user_held',
@@ -176,7 +173,7 @@ test('a count that falls has begun again', async () => {
       name: 'headgate_pooler_logins_total',
       help: 'Clients.',
       type: 'counter' as const,
-      groups: [{ labels: {}, heads: [{ suffix: '' as const, labels: {} }], values: [value] }],
+      groups: [{ rows: [{}], heads: [{ suffix: '' as const, labels: {} }], values: [value] }],
     },
   ];
   const exporter = new OtlpExporter(
