@@ -73,7 +73,7 @@ describe.each(protocols)('statements of %s that wait', (_name, ask) => {
     expect(pooler.pooler.stats().pools[0]?.live).toBeLessThanOrEqual(2);
   });
 
-  test('do not fail when another one on the same connection does', async () => {
+  test('statements that share a connection do not fail when one of them does', async () => {
     const pooler = await sharing({ poolSize: 1 });
     const clients = await connectAll(pooler, 8);
     await Promise.all(
