@@ -83,7 +83,7 @@ describe.each(modes)('The demand of %s', (_, options) => {
     expect(world.pool.takeDemandPeak()).toBe(2);
   });
 
-  test('sees a checkout that was over before anyone looked', () => {
+  test('the demand of a pool includes a checkout that was over before the next reading', () => {
     const world = new VirtualWorld({ ...options, acquireTimeout: 60_000 });
     world.ask().reaction = (caller) => caller.release();
     world.advance(10 * dialMs);

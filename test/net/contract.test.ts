@@ -186,7 +186,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('last words');
   });
 
-  test('still sends to one who has said goodbye, and then ends in good order', async () => {
+  test('a transport still sends to a peer that has ended its side, and then ends in good order', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();

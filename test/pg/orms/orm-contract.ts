@@ -181,7 +181,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('the limit of a pool under an ORM ends in a timeout for who waits too long, and only for them', async () => {
+    test('the limit of a pool under an ORM ends in a timeout only for callers that wait too long', async () => {
       const pool = fixture.newPool({ max: 1, connectionTimeoutMillis: 200 });
       const orm = ormOn(pool);
       await orm.transaction(async (run) => {

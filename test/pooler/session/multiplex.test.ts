@@ -342,7 +342,7 @@ test('a statement behind one that turns out to be slow runs on another connectio
   await outsider.end();
 });
 
-test('the console shows who is behind whom', async () => {
+test('the console shows which client waits behind which', async () => {
   const pooler = await startTestPooler(db, {
     pooling: { poolSize: 1, multiplexDepth: depth, multiplexLongest: '10s' },
     admin: { adminUsers: [db.user] },
