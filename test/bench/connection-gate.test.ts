@@ -54,7 +54,7 @@ test('above its rate it makes wait, where that is its manner, and lets in one af
   expect(gate.counts()).toMatchObject({ accepted: 4, refused: 0, queued: 0, open: 4 });
 });
 
-test('never lets in more than its burst and its rate allow', async () => {
+test('the gate of connections never lets in more than its burst and its rate allow', async () => {
   const gate = await startGate(db, { rate: 40, burst: 3, manner: 'queue' });
   const startedAt = performance.now();
   const clients = Array.from({ length: 12 }, () => clientOf(gate));
@@ -81,7 +81,7 @@ test('a connection that leaves the queue of the gate takes no place', async () =
   expect(gate.counts()).toMatchObject({ accepted: 1, open: 1 });
 });
 
-test('counts a connection until it is gone, and remembers how long the oldest lived', async () => {
+test('the gate of connections counts a connection until it is gone, and remembers how long the oldest lived', async () => {
   const gate = await startGate(db, { rate: 10, burst: 2, manner: 'refuse' });
   const [first, second] = [clientOf(gate), clientOf(gate)];
   await first.connect();

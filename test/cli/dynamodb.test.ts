@@ -122,7 +122,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
     });
   });
 
-  test('says in a line that there is no such table', async () => {
+  test('headgate dynamodb says in a line that there is no such table', async () => {
     const elsewhere = ['--table', 'nowhere', ...where.slice(2)];
     await expect(run('status', ...elsewhere)).rejects.toThrow(
       /^DynamoDB could not be asked \(misconfigured\): /,

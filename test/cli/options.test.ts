@@ -83,7 +83,7 @@ const commands: readonly (readonly [command: string, wrong: string, meant: strin
 describe.each(commands)('headgate %s', (command, wrong, meant, withValue) => {
   const words = command.split(' ');
 
-  test('ends with 2 and names the option that was meant', async () => {
+  test('a command with a wrong option ends with 2 and names the option that was meant', async () => {
     expect(await run(...words, wrong)).toEqual({
       code: 2,
       out: '',
@@ -92,7 +92,7 @@ describe.each(commands)('headgate %s', (command, wrong, meant, withValue) => {
   });
 
   test.each([[withValue], [withValue, '--']])(
-    'ends with 2 where an option has no value: %j',
+    'a command with a wrong option ends with 2 where an option has no value: %j',
     async (...args) => {
       const { code, err } = await run(...words, ...args);
       expect([code, err.split('\n')[0]]).toEqual([2, `headgate: ${withValue} needs a value`]);

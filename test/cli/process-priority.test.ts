@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { takePriority } from '../../src/cli/process-priority.js';
 
-test('is left as it is unless something else is asked for', () => {
+test('the priority of the process is left as it is unless something else is asked for', () => {
   const taken: number[] = [];
   const take = (priority: number): void => void taken.push(priority);
   takePriority(0, () => {}, take);
@@ -11,7 +11,7 @@ test('is left as it is unless something else is asked for', () => {
   expect(taken).toEqual([-5]);
 });
 
-test('is told when the system refuses it, with what it takes', () => {
+test('the priority of the process is told when the system refuses it, with what it takes', () => {
   const lines: string[] = [];
   const take = (): void => {
     throw new Error('A system error occurred: uv_os_setpriority returned EACCES (permission denied)');

@@ -31,7 +31,7 @@ test('begins with the line that lets a shell run it', () => {
   expect(readFileSync(program, 'utf8').startsWith('#!/usr/bin/env node\n')).toBe(true);
 });
 
-test('runs a scenario that comes with the package', async () => {
+test('the command headgate simulate runs a scenario that comes with the package', async () => {
   const { code, out, err } = await run(['simulate', 'local']);
   expect([code, err]).toEqual([0, '']);
   expect(out).toMatch(/^local: passed /);

@@ -215,7 +215,7 @@ test('headgate serve --pgbouncer-ini runs from it, and says what it could not ca
   expect(await code).toBe(0);
 });
 
-test('headgate serve --pgbouncer-ini that can not be read is the one problem that there is', async () => {
+test('headgate serve reports a --pgbouncer-ini that can not be read as the only problem', async () => {
   const stage = new Stage();
   expect(await stage.serve('--pgbouncer-ini', 'none.ini')).toBe(1);
   expect(stage.err).toMatch(

@@ -216,7 +216,7 @@ test('A holder that takes no lease and asks again at once is asked once, and the
   expect(leases.stats()).toMatchObject({ held: 1, waiting: 1 });
 });
 
-test('A limit that is lowered is reached by taking from those who hold most, until they are equal', () => {
+test('A limit that is lowered is reached by taking from the holders with most leases, until they are equal', () => {
   const leases = localLeases({ limit: 20 });
   const { a, b, c } = holders(leases, 'a', 'b', 'c');
   a.want(10);
@@ -227,7 +227,7 @@ test('A limit that is lowered is reached by taking from those who hold most, unt
   expect([a.lost, b.lost, c.lost]).toEqual([7, 4, 0]);
 });
 
-test('A limit that is lowered takes from the one that was given one last, among equals', () => {
+test('A limit that is lowered takes from the holder that got a lease last, among equals', () => {
   const leases = localLeases({ limit: 4 });
   const { a, b } = holders(leases, 'a', 'b');
   a.want(1);

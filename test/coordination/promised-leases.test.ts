@@ -238,14 +238,14 @@ test('A request that a coordinator has nothing for is repeated when another got 
   expect([c.held, c.delays.length]).toEqual([0, 1]);
 });
 
-test('A request that a coordinator has nothing for is granted what the one before it does not want', async () => {
+test('A request that a coordinator has no lease for gets one that the holder before it does not want', async () => {
   const { a, b, c } = await twoWait();
   b.mood = 'uninterested';
   a.want(1);
   expect([b.held, c.held]).toEqual([0, 1]);
 });
 
-test('A request that a coordinator has nothing for is not overtaken by one who asks while it is being told', async () => {
+test('A request that a coordinator has no lease for is not overtaken by a holder that asks while the request is answered', async () => {
   const { a, b, holder } = await twoWait();
   const late = holder('late');
   b.onTold = () => late.want(1);

@@ -110,7 +110,7 @@ test('Giving back to a coordinator goes on when the function that is told of fai
   expect(last().what).toBe('release');
 });
 
-test('A lease that is given back is there for the same pool again, without asking anyone, while it has not been sent', async () => {
+test('A lease that is given back is there for its pool again, without a request, until it is sent', async () => {
   const { world, calls, holders } = await sceneWith({ a: 3 });
   holders['a']?.replaceOne();
   await world.settle();
@@ -133,7 +133,7 @@ test('A lease that is given back goes to the pool that was refused first', async
   expect(calls.map(({ what }) => what)).toEqual(['acquire']);
 });
 
-test('A lease that is given back goes to the one who gave it back, if that one waits, before it is sent', async () => {
+test('A lease that is given back returns to its holder, if that waits, before it is sent', async () => {
   const { world, leases, holders, last, calls } = await sceneWith({ a: 1 });
   const a = holders['a'] as ModelHolder;
   a.want(2);

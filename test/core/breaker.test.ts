@@ -53,7 +53,7 @@ test('The breaker closes with a success and forgets', () => {
   expect(one.retryAt).toBe(1_000 + 50);
 });
 
-test('The breaker never moves a retry closer: those who failed together wait for the longest of their delays', () => {
+test('The breaker never moves a retry closer: dials that failed together wait for the longest of their delays', () => {
   let draw = 1;
   const one = new Breaker({ threshold: 9, base: 100, cap: 1_000 }, { next: () => draw });
   one.failed(down, 0, 'connection_open');

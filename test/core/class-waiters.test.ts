@@ -63,7 +63,7 @@ test('a queue of two classes gives everything to a class that is alone', () => {
   expect([next(), next()]).toEqual(['R1', 'R2']);
 });
 
-test('a queue of two classes finds deadlines of both classes, and lets go of anyone', () => {
+test('a queue of two classes finds deadlines of both classes, and lets any waiter leave', () => {
   const { queue } = queueOf();
   const regular = new Someone('a');
   const reserved = new Someone('R1');

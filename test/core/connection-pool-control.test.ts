@@ -19,7 +19,7 @@ test('Pausing hands out nothing and opens nothing, and what waits is served afte
   expect(world.states).toEqual(['paused', 'open']);
 });
 
-test('Pausing does not stop the deadlines of those who wait', () => {
+test('Pausing does not stop the deadlines of waiting callers', () => {
   const world = new VirtualWorld({ max: 1 });
   world.pool.pause();
   const caller = world.ask(50);

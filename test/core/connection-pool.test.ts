@@ -38,13 +38,13 @@ test('Taking and giving back refuses a second release, and one that names an ear
   expect(world.pool.counts()).toMatchObject({ inUse: 0, idle: 1 });
 });
 
-test('Taking and giving back lends the one used last (lifo), which lets the others grow idle', () => {
+test('Taking and giving back hands out the connection used last (lifo), which lets the others grow idle', () => {
   const world = withIdle(3, { max: 3 });
   const order = [world.mustTake(), world.mustTake(), world.mustTake()].map((lease) => lease.socket.id);
   expect(order).toEqual([3, 2, 1]);
 });
 
-test('Taking and giving back lends the one idle for longest (fifo), which uses them all alike', () => {
+test('Taking and giving back hands out the connection idle for longest (fifo), which uses them all alike', () => {
   const world = withIdle(3, { max: 3, idleOrder: 'fifo' });
   const used: number[] = [];
   for (let use = 0; use < 6; use++) {
@@ -55,7 +55,7 @@ test('Taking and giving back lends the one idle for longest (fifo), which uses t
   expect(used).toEqual([1, 2, 3, 1, 2, 3]);
 });
 
-test('Taking and giving back lets a caller that was just served take nothing past those who wait', () => {
+test('Taking and giving back lets a caller that was just served overtake no waiting caller', () => {
   const world = withIdle(2, { max: 2 });
   world.pool.pause();
   const took: unknown[] = [];
@@ -102,7 +102,7 @@ test('The queue times a caller out at its own deadline, time in the queue includ
   expect(world.pool.stats().totals).toMatchObject({ timedOut: 2, waitedMs: dialMs + 200 + 500 });
 });
 
-test('The queue gives nothing to one who timed out or was aborted, and the next gets it instead', () => {
+test('The queue gives no connection to a caller that timed out or was aborted, and the next gets it instead', () => {
   const world = withIdle(1, { max: 1 });
   const holder = world.mustTake();
   const timed = world.ask(10);

@@ -69,7 +69,7 @@ const modes: [string, PolicyOptions][] = [
 ];
 
 describe.each(modes)('The demand of %s', (_, options) => {
-  test('is what is in use and what is waited for, at its highest, and then begins with what there is', () => {
+  test('the demand of a pool is what is in use and what is waited for, at its highest, and then begins with what there is', () => {
     const world = new VirtualWorld(options);
     expect(world.pool.takeDemandPeak()).toBe(0);
     const callers = world.askMany(6);
@@ -83,7 +83,7 @@ describe.each(modes)('The demand of %s', (_, options) => {
     expect(world.pool.takeDemandPeak()).toBe(2);
   });
 
-  test('sees a checkout that was over before anyone looked', () => {
+  test('the demand of a pool includes a checkout that was over before the next reading', () => {
     const world = new VirtualWorld({ ...options, acquireTimeout: 60_000 });
     world.ask().reaction = (caller) => caller.release();
     world.advance(10 * dialMs);
@@ -92,7 +92,7 @@ describe.each(modes)('The demand of %s', (_, options) => {
     expect([world.pool.takeDemandPeak(), world.pool.takeDemandPeak()]).toEqual([1, 0]);
   });
 
-  test('is exact through every checkout, return, wait and change of mind', () => {
+  test('the demand of a pool is exact through every checkout, return, wait and change of mind', () => {
     const deed = fc.constantFrom(
       'take',
       'ask',

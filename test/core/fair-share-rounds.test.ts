@@ -166,7 +166,7 @@ test('From round to round says why: the end of activity, a lower maximum, a lowe
   expect(round(10, user('a', 0), user('b', 0))).toEqual(['a 10 -> 5 spare_evened_out', 'b 0 -> 5 arrived']);
 });
 
-test('From round to round forgets who is not named any more', () => {
+test('From round to round a user that is not named any more is forgotten', () => {
   const allocator = new FairShareAllocator();
   allocator.allocate({ capacity: 10, users: [user('a', 8), user('b', 1)] });
   allocator.allocate({ capacity: 10, users: [user('b', 1)] });
@@ -219,7 +219,7 @@ test('With more users than slots all have had the same, but for one turn, after 
   );
 });
 
-test('With more users than slots newcomers do not push back who has waited for longer', () => {
+test('With more users than slots newcomers do not push back users that have waited longer', () => {
   const allocator = new FairShareAllocator();
   const regulars = crowd(4);
   for (let round = 0; round < 12; round++) {
@@ -241,7 +241,7 @@ test('With more users than slots a turn that has begun lasts until the next roun
   expect(allocator.allocate({ capacity: 2, users }).shares).not.toEqual(first.shares);
 });
 
-test('With more users than slots the longest wait comes first where it is known, and who has no use for a slot comes last', () => {
+test('With more users than slots the longest wait comes first where it is known, and users without a use for a slot come last', () => {
   const users = [
     user('holds one', 3, { waitingSince: Number.NEGATIVE_INFINITY }),
     user('waits', 1, { waitingSince: 700 }),

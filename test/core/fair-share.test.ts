@@ -115,7 +115,7 @@ test('Fair shares never become smaller when there is more to share out', () => {
 const withDemand = (users: readonly ShareUser[]): ShareUser[] =>
   users.map((user) => ({ ...user, demand: user.isActive ? Math.max(1, user.demand) : user.demand }));
 
-test('Fair shares never become smaller for who asks for more, and never larger for the others', () => {
+test('Fair shares never become smaller for a user that asks for more, and never larger for the others', () => {
   fc.assert(
     fc.property(
       capacities,
@@ -140,7 +140,7 @@ test('Fair shares never become smaller for who asks for more, and never larger f
   );
 });
 
-test('Fair shares never become smaller for who has more weight', () => {
+test('Fair shares never become smaller with more weight', () => {
   fc.assert(
     fc.property(
       capacities,
@@ -229,7 +229,7 @@ test('Examples of fair shares leave over what no maximum lets through', () => {
   expect(result).toMatchObject({ leftOver: 4, unmet: 0 });
 });
 
-test('Promised minimums are kept before anyone gets more than its first', () => {
+test('Promised minimums are kept before any user gets more than its first slot', () => {
   const users = [user('a', 100), user('b', 100), user('promised', 0, { minimum: 6 })];
   expect(sharesOf(10, users)).toEqual({ a: 2, b: 2, promised: 6 });
 });

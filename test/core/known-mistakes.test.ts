@@ -115,7 +115,7 @@ test('Mistakes of pools in general 5. a lifetime given as a number has jitter as
   expect(ends.size).toBe(8);
 });
 
-test('Mistakes of pools in general 6. one who gets less keeps the others waiting: nothing is opened before enough has closed', () => {
+test('Mistakes of pools in general 6. a shrinking pool makes the others wait: no connection is opened before enough are closed', () => {
   const world = new VirtualWorld({ max: 4 });
   const holders = world.askMany(4);
   world.advance(dialMs);
@@ -251,7 +251,7 @@ test("bb8's weak points (a) an approval that ends twice is a loud error, not a w
   expect(ledger.total).toBe(0);
 });
 
-test("bb8's weak points (b) a failed connect is an event: the next attempt begins without anyone asking again", () => {
+test("bb8's weak points (b) a failed connect is an event: the next attempt begins without another request", () => {
   const world = new VirtualWorld(
     { max: 1, backoffBase: 10 },
     { manners: () => ({ onDial: (dial) => (dial.number === 1 ? dial.fail() : dial.succeed()) }) },
@@ -277,7 +277,7 @@ test("bb8's weak points (c) a herd of callers is limited by the dial limit and b
   expect(world.server.dialed).toBe(3);
 });
 
-test("bb8's weak points (d) a newcomer does not overtake those who wait", () => {
+test("bb8's weak points (d) a newcomer does not overtake waiting callers", () => {
   const world = new VirtualWorld({ max: 1 });
   const holder = world.ask();
   world.advance(dialMs);

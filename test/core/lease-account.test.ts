@@ -132,7 +132,7 @@ test('A lease that is lost is owed by a connection: the next slot that is free p
   expect([account.held, account.debt, budget.released]).toEqual([0, 0, 1]);
 });
 
-test('A lease that is lost is the one in hand, if there is one: then no connection has to go', () => {
+test('A lease that is lost is an unused one, if there is one: then no connection has to be closed', () => {
   const { budget, account } = accountWith();
   account.reserve();
   account.lost(1);

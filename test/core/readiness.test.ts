@@ -20,7 +20,7 @@ function setUp(): {
   return { readiness, answers, ask };
 }
 
-test('Readiness wants the most that anyone waits for, by the earliest time', () => {
+test('Readiness wants the highest number that a caller waits for, by the earliest time', () => {
   const { readiness, ask } = setUp();
   expect([readiness.target, readiness.nextDeadline]).toEqual([0, Number.POSITIVE_INFINITY]);
   ask(3, 500);

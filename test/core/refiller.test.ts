@@ -96,7 +96,7 @@ test('A connection is opened for the warmup or the keeper by their own count: di
   expect(warmup.settleWarmup(0, 0, 0)).toMatchObject({ phase: 'given_up', failed: 1 });
 });
 
-test('A connection is opened while checks are on their way to those who wait, for the others only', () => {
+test('While checks are under way for some waiting callers, connections are opened for the others only', () => {
   const refiller = started({ max: 5, minIdle: 1 });
   expect(refiller.reasonToDial(supply({ checking: 1 }), false)).toBeUndefined();
   expect(refiller.reasonToDial(supply({ waiting: 1, checking: 1 }), false)).toBe('spare');

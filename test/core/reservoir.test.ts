@@ -47,7 +47,7 @@ test('The word for a connection that is too old is the same wherever it is found
     expect(tooOld(false, end, 1_000, foundBy)).toBe('max_lifetime');
 });
 
-test('A checkout takes the one that has been ready for longest, so that all of them are used', () => {
+test('A checkout takes the connection that has been ready for longest, so that all of them are used', () => {
   const world = new VirtualWorld(reservoir(3));
   world.advance(dialMs);
   const first = world.mustTake();
@@ -259,7 +259,7 @@ test('The first fill is not told of any more when the pool is closing', () => {
   expect(world.fills.map(({ phase }) => phase)).toEqual(['started']);
 });
 
-test('The first fill is what a caller waits for who comes early; later ones wait for a moment only', () => {
+test('An early caller waits for the first fill; later ones wait for a moment only', () => {
   const options = reservoir(2, { lowWatermark: 2, initialFillTimeout: '10s', emptyWait: '100ms' });
   const limiter = new TokenBucket({ rate: 1, burst: 1 });
   const world = new VirtualWorld({ ...options, rateLimiter: limiter }, { manners: silent });

@@ -137,7 +137,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('half of the dials hanging: the others fill the reservoir all the same, and later it is as fast as ever', () => {
+  test('half of the dials hanging: the others fill the reservoir, and later it is as fast as before', () => {
     const watched = scene({ seed });
     const { world } = watched;
     world.server.manners.onDial = (dial) => (dial.number % 2 === 0 ? undefined : answers.normally(dial));
@@ -312,7 +312,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
 });
 
 describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
-  test('which jumps ahead by an hour: nothing is given to a caller past its end, and the reservoir is full again as ever', () => {
+  test('a clock that jumps ahead by an hour: no caller gets a connection past its end, and the reservoir is full again', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);

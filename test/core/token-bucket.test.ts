@@ -62,7 +62,7 @@ test('A token bucket starts full, fills at its rate and holds no more than its b
   expect([1, 2, 3, 4].map(() => bucket.take(1_000_000) === 0)).toEqual([true, true, true, false]);
 });
 
-test('A token bucket asking in vain costs nothing', () => {
+test('A token bucket takes no permit for a refused request', () => {
   const bucket = new TokenBucket({ rate: 1, burst: 1 });
   bucket.take(0);
   for (let now = 0; now < 1_000; now += 10) expect(bucket.take(now)).toBeGreaterThan(0);
@@ -132,7 +132,7 @@ test('A token bucket that several share keeps the next permit for an urgent one 
   expect(bucket.take(100, true)).toBe(0);
 });
 
-test('A token bucket that several share gives to anyone what it has beyond the one that is kept', () => {
+test('A token bucket that several share gives permits beyond the reserved one to any of them', () => {
   const bucket = new TokenBucket({ rate: 100, burst: 5 });
   for (let n = 0; n < 5; n++) bucket.take(0);
   expect(bucket.take(0, true)).toBe(10);
@@ -234,7 +234,7 @@ test('A token bucket that several share holds others up by no more than the wait
   );
 });
 
-test('A token bucket that several share is as fast for the others as ever once the time of the one that never came is over', () => {
+test('A token bucket that several share is as fast as before for the others once the time of the one that never came is over', () => {
   const bucket = new TokenBucket({ rate: 10, burst: 1 });
   bucket.take(0);
   const wait = bucket.take(0, true);

@@ -31,7 +31,7 @@ test('The queue keeps nothing of an earlier wait of a caller that comes again', 
   expect(queue.shift()).toBe(caller);
 });
 
-test('The queue is first in, first out, gives up exactly those whose deadline has passed, and anyone may leave', () => {
+test('The queue is first in, first out, gives up exactly the waiters whose deadline has passed, and any waiter may leave', () => {
   const command = fc.oneof(
     { weight: 4, arbitrary: fc.record({ add: fc.oneof(fc.nat({ max: 40 }), fc.constant(never)) }) },
     { weight: 2, arbitrary: fc.constant({ shift: true as const }) },

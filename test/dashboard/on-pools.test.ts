@@ -28,7 +28,7 @@ function act(base: string, action: object): Promise<Response> {
   return fetch(`${base}/api/act`, { method: 'POST', headers, body: JSON.stringify({ action }) });
 }
 
-test('the page has the numbers of the pool: connections by state, who waits, ages', async () => {
+test('the page has the numbers of the pool: connections by state, waiting callers, ages', async () => {
   const { pool, base } = await startPage();
   const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
   const waiting = pool.connect();

@@ -64,7 +64,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     expect(await readHelp(page)).toBeGreaterThan(20);
   });
 
-  test('the page of a pool in a program has its connections by state, and who waits', async () => {
+  test('the page of a pool in a program has its connections by state, and waiting callers', async () => {
     const { host, port, user, password, database } = db;
     const pool = new Pool({ host, port, user, password, database, name: 'orders', max: 3 });
     const page = await openPageOf(pool);

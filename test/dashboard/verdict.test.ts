@@ -22,7 +22,7 @@ test('the verdict says that nothing binds, with the connections in use', () => {
   expect(sentence).toBe('Nothing binds: 7 of 20 connections are in use and no caller waits.');
 });
 
-test('the verdict names the full budget, those who wait, and who gives back for whom', () => {
+test('the verdict names the full budget, the waiting users, and which user gives back for which', () => {
   const { level, what, sentence } = verdict({
     callers: waiting,
     budgets: [
@@ -69,7 +69,7 @@ test('the verdict repeats why the server can not be reached, as long as attempts
   expect(verdict({ dialError }).level).toBe('good');
 });
 
-test('the verdict is bad when it is paused, and when a paused database has callers who wait', () => {
+test('the verdict is bad when it is paused, and when a paused database has waiting callers', () => {
   expect(verdict({ state: 'paused', callers: waiting })).toMatchObject({ level: 'bad', what: 'paused' });
   const one = verdict({
     pausedDatabases: ['app'],

@@ -82,7 +82,7 @@ test('a pool with a reservoir opens no connection for a caller who finds it empt
   expect(pool.stats().totals.foundEmpty).toBe(2);
 });
 
-test('a pool with a reservoir replaces what is near the end of its life before anyone asks for it', async () => {
+test('a pool with a reservoir replaces connections near the end of their life before a caller asks', async () => {
   const reservoir = { baseLifetime: '1s', lifetimeJitter: '200ms', guardWindow: '300ms' };
   const pool = openPool({ max: 3, reservoir });
   await pool.ready();
@@ -148,7 +148,7 @@ test('a pool with a reservoir counts what the server refuses for being too fast 
   await until(() => pool.stats().idle === 1);
 });
 
-test('a pool without a reservoir is at its size before anyone asks, and again after the server has cut everything', async () => {
+test('a pool without a reservoir is at its size before a caller asks, and again after the server has cut all connections', async () => {
   const pool = openPool({ max: 3, keeper: { interval: 20, perTick: 3 } });
   await until(() => pool.stats().live === 3);
   expect(pool.stats().totals).toMatchObject({ acquired: 0, opened: 3 });

@@ -141,7 +141,7 @@ test('an explanation has what is set and does nothing, and names that are none, 
   ]);
 });
 
-test('an explanation is the one of the pool', async () => {
+test('the explanation belongs to the pool that was asked', async () => {
   const options = { host, max: 7, env: { DSQL_CONNECTION_RATE_LIMIT: '3' } };
   await using pool = new DsqlPool(options);
   expect(pool.explain()).toEqual(explainDsql(options));

@@ -251,7 +251,7 @@ describe('a limit for all processes', () => {
   });
 });
 
-test('the environment is the one of the option in place of the process’s own', () => {
+test('the environment of the option is read in place of the process’s own', () => {
   expect(() => resolve({ host: host.slice(0, 26) })).toThrow(PoolOptionsError);
   expect(resolve({ host: host.slice(0, 26) }, { AWS_REGION: 'eu-west-1' }).endpoint.region).toBe('eu-west-1');
   expect(resolve({ host: host.slice(0, 26) }, { AWS_DEFAULT_REGION: 'eu-west-2' }).endpoint.region).toBe(

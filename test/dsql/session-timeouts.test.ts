@@ -59,7 +59,7 @@ test('a statement of several messages has one time, from the first of them', () 
   expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
 });
 
-test('a statement sent before the one before it was done has a time of its own, from then', () => {
+test('a statement sent before the previous one was done has a time of its own, from then', () => {
   const { timeouts, endedAfter } = session();
   timeouts.sent(true);
   timeouts.sent(true);

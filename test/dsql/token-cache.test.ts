@@ -122,7 +122,7 @@ test('a token without a known end serves the callers that wait for it, and no la
   expect(await cache.get(request)).toBe('plain 2');
 });
 
-test('signing happens once for all who ask at the same time', async () => {
+test('signing happens once for all callers that ask at the same time', async () => {
   const { flights, get } = world({ answersAtOnce: false });
   const answers = [get(), get(), get()];
   expect(flights).toHaveLength(1);
@@ -164,7 +164,7 @@ test('signing that fails in the background leaves the present token in use until
   expect((await late).message).toMatch(/down/);
 });
 
-test('signing that hangs does not hold up those who come ten seconds later', async () => {
+test('signing that hangs does not hold up callers that come ten seconds later', async () => {
   const { time, flights, get } = world({ answersAtOnce: false });
   const stuck = get();
   time.time += 10_000;

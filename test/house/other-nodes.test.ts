@@ -36,7 +36,7 @@ describe.each(otherMajors)('Node %s', (major) => {
     ['sockets below its streams', ''],
     ['its streams', '1'],
   ] as const)(
-    `runs the pool and the pooler on Node ${major}, with %s`,
+    `the packed package runs the pool and the pooler on Node ${major}, with %s`,
     { timeout: 120_000 },
     async ([_transport, streams], { skip }) => {
       if (node === undefined) return skip(missing);

@@ -58,7 +58,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(subject.unsent).toBe(0);
   });
 
-  test('keeps what is sent although it asked to hold on, and sends it in order', async () => {
+  test('a transport keeps what is sent although it asked to hold on, and sends it in order', async () => {
     const { subject, peer, heard } = await open();
     subject.start();
     const filled = fill(subject);
@@ -77,7 +77,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(subject.unsent).toBe(0);
   });
 
-  test('says how much is unsent, and tells when nothing is', async () => {
+  test('a transport says how much is unsent, and tells when nothing is', async () => {
     const { subject, peer, heard } = await open();
     subject.start();
     expect(subject.unsent).toBe(0);
@@ -128,7 +128,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     await Promise.all([writing, heard.until(() => heard.received === 3_000_005)]);
   });
 
-  test('can be paused and resumed many times in a turn', async () => {
+  test('a transport can be paused and resumed many times in a turn', async () => {
     const { subject, peer, heard } = await open();
     subject.pauseReading();
     subject.start();
@@ -172,7 +172,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(await heard.end()).toBe(undefined);
   });
 
-  test('tells of the end after the bytes before it, however long they were held back', async () => {
+  test('a transport tells of the end after the bytes before it, however long they were held back', async () => {
     const { subject, peer, heard } = await open();
     subject.pauseReading();
     subject.start();
@@ -186,7 +186,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('last words');
   });
 
-  test('still sends to one who has said goodbye, and then ends in good order', async () => {
+  test('a transport still sends to a peer that has ended its side, and then ends in good order', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -202,7 +202,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.count('ended')).toBe(1);
   });
 
-  test('says goodbye only when everything is sent', async () => {
+  test('a transport says goodbye only when everything is sent', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -218,7 +218,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.calls).toEqual(['closed']);
   });
 
-  test('throws away what comes after its goodbye', async () => {
+  test('a transport throws away what comes after its goodbye', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -233,7 +233,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.calls).toEqual(['closed']);
   });
 
-  test('does not wait for ever for the other side to say goodbye', async () => {
+  test('a transport does not wait for ever for the other side to say goodbye', async () => {
     const { subject, peer, heard } = await open();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
@@ -248,7 +248,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(await heard.end()).toBe(undefined);
   });
 
-  test('says that bytes are lost when the other side does not read them before it is given up', async () => {
+  test('a transport says that bytes are lost when the other side does not read them before it is given up', async () => {
     const { subject, heard } = await open();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
@@ -261,7 +261,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(await heard.end()).toMatchObject({ code: 'HG_UNSENT_BYTES' });
   });
 
-  test('tells once that the other side has reset the connection, and nothing after it', async () => {
+  test('a transport tells once that the other side has reset the connection, and nothing after it', async () => {
     const { subject, reset, heard } = await open();
     subject.start();
     reset();
@@ -274,7 +274,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.calls.filter((call) => call !== 'drained')).toEqual(['closed']);
   });
 
-  test('tells of a reset in the middle of sending', async () => {
+  test('a transport tells of a reset in the middle of sending', async () => {
     const { subject, reset, heard } = await open();
     subject.start();
     fill(subject);
@@ -367,7 +367,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
   });
 
   test.each(['destroy', 'end', 'pauseReading'] as const)(
-    'can be told to %s in the middle of a delivery',
+    'a transport can be told to %s in the middle of a delivery',
     async (what) => {
       const { subject, peer, heard } = await open();
       heard.onBytes = () => {

@@ -41,7 +41,7 @@ const partings: readonly ((pair: Pair, heard: Recorder) => Promise<unknown>)[] =
 describe.runIf(process.platform === 'linux').each(kinds)(
   'Hundreds of connections one after the other ($name)',
   (kind) => {
-    test('leave no file open', async () => {
+    test('closed transports leave no file open', async () => {
       const cycles = ['raw, accepted', 'streams'].includes(kind.name) ? 500 : 100;
       let before = 0;
       for (let i = 0; i < cycles + 10; i++) {

@@ -224,7 +224,7 @@ test('Listening on a Unix socket replaces a socket without a listener', async ()
   expect(await knock({ path: endpoint.path })).toBe('unix');
 });
 
-test('Listening on a Unix socket does not take it from one who listens', async () => {
+test('Listening on a Unix socket does not take it from a process that listens there', async () => {
   const endpoint = unixEndpoint(temporaryFolder(), 1);
   await openDoor([endpoint]);
   expect(await rejectionOf(openDoor([endpoint]))).toMatchObject({
@@ -280,7 +280,7 @@ async function leaveSocketBehind(path: string): Promise<void> {
   expect(await refusal({ path })).toBe('ECONNREFUSED');
 }
 
-test('Accepting can be paused and taken up again at the same port, and leaves those who are connected alone', async () => {
+test('Accepting can be paused and taken up again at the same port, and leaves open connections alone', async () => {
   const path = join(temporaryFolder(), 'socket');
   const unix: UnixEndpoint = { kind: 'unix', path, port: 0, mode: 0o777 };
   const { listeners } = await openDoor([anyPort, unix]);

@@ -77,7 +77,7 @@ test.each(['shared', 10_000] as const)(
   },
 );
 
-test('A raw transport hears the last words of one who is gone, although it can no longer be written to', async () => {
+test('A raw transport reads the last bytes of a peer that is gone, although it can no longer be written to', async () => {
   const { accepted, connecting } = await openSockets();
   const subject = rawTransport(accepted, 'shared');
   const heard = new Recorder(subject);

@@ -191,7 +191,7 @@ test('A client that begins with TLS that sends nonsense is an error', async () =
 });
 
 describe.each(kinds.filter(({ isTls }) => !isTls))('A client that asks for TLS first ($name)', ({ open }) => {
-  test('is served, with or without a protocol named', async () => {
+  test('a client that asks for TLS first is served, with or without a protocol named', async () => {
     const { subject, peer } = await open();
     const heard = new Recorder(subject);
     const served = new Promise<StreamTransport>((resolve, reject) => {
@@ -212,7 +212,7 @@ describe.each(kinds.filter(({ isTls }) => !isTls))('A client that asks for TLS f
     expect(heard.calls).toEqual(['bytes']);
   });
 
-  test('is sent away if it did not wait for the answer', async () => {
+  test('a client that asks for TLS first is sent away if it did not wait for the answer', async () => {
     const { subject, peer } = await open();
     const heard = new Recorder(subject);
     heard.onBytes = () => subject.pauseReading();

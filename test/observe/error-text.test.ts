@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { HeadgateError } from '../../src/engine.js';
 import { errorFields } from '../../src/observe/error-text.js';
 
-test('has the message and the code', () => {
+test('the text of an error has the message and the code', () => {
   expect(errorFields(new HeadgateError('HG_X', 'it broke'))).toEqual({ error: 'it broke', code: 'HG_X' });
   expect(errorFields(new TypeError('it broke'))).toEqual({ error: 'it broke' });
 });
 
-test('has nothing of the other properties, nor of the cause', () => {
+test('the text of an error has nothing of the other properties, nor of the cause', () => {
   const cause = Object.assign(new Error('inner'), { token: 'hunter2' });
   const error = Object.assign(new Error('outer', { cause }), {
     password: 'hunter2',
@@ -30,16 +30,16 @@ test.each([
     'see https://example.com:443/a for user@example.com',
     'see https://example.com:443/a for user@example.com',
   ],
-])('has a message without its secrets: %s', (message, shown) => {
+])('the text of an error has a message without its secrets: %s', (message, shown) => {
   expect(errorFields(new Error(message))).toEqual({ error: shown });
 });
 
-test('has the code for a message where Node leaves that empty', () => {
+test('the text of an error has the code for a message where Node leaves that empty', () => {
   const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
   expect(errorFields(refused)).toEqual({ error: 'ECONNREFUSED', code: 'ECONNREFUSED' });
   expect(errorFields(new AggregateError([]))).toEqual({ error: 'AggregateError' });
 });
 
-test('is not longer than a log can bear', () => {
+test('the text of an error is not longer than a log can bear', () => {
   expect(errorFields(new Error('x'.repeat(1_000_000))).error.length).toBe(1_000);
 });

@@ -12,7 +12,7 @@ function familyText(of: typeof head, samples: readonly Sample[]): string {
   return [...familyTexts(of, [{ rows: [{}], heads: samples, values }])].join('');
 }
 
-test('has what it is, and a line for each sample', () => {
+test('the text of metrics has what it is, and a line for each sample', () => {
   expect(familyText(head, [sample({}, 1), sample({ a: 'b', c: 'd' }, 2.5)])).toBe(
     '# HELP x_total All \\\\ of\\nthem.\n# TYPE x_total counter\nx_total 1\nx_total{a="b",c="d"} 2.5\n',
   );
@@ -38,11 +38,11 @@ test('writes numbers that are none as Prometheus does', () => {
   ]);
 });
 
-test('is empty where there is no sample', () => {
+test('the text of metrics is empty where there is no sample', () => {
   expect(familyText(head, [])).toBe('');
 });
 
-test('comes in pieces of a row, whose labels are in common, below one head', () => {
+test('the text of metrics comes in pieces of a row, whose labels are in common, below one head', () => {
   const heads = [
     { suffix: '_bucket' as const, labels: { le: '1' } },
     { suffix: '_sum' as const, labels: {} },

@@ -138,7 +138,7 @@ test('the numbers tell the minimum of idle connections', async () => {
   expect(await reading('db.client.connection.idle.min')).toBe(2);
 });
 
-test('the numbers count who waited in vain', async () => {
+test('the numbers include callers that waited in vain', async () => {
   const pool = newPool({ max: 1 });
   observe(pool);
   const lease = await pool.acquire();

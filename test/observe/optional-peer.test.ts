@@ -5,11 +5,11 @@ import { PeerMissingError as FromLogging } from '../../src/logging.js';
 import { loadPeer } from '../../src/observe/optional-peer.js';
 import { PeerMissingError } from '../../src/prometheus.js';
 
-test('are the same that the program itself imports', () => {
+test('optional packages are the same that the program itself imports', () => {
   expect(loadPeer<{ register: unknown }>('prom-client', '').register).toBe(register);
 });
 
-test('are named in the error when they are not installed, with what else can be done', () => {
+test('optional packages are named in the error when they are not installed, with what else can be done', () => {
   const load = () => loadPeer('headgate-has-no-such-peer', 'give a registry');
   expect(load).toThrow(PeerMissingError);
   expect(load).toThrow(

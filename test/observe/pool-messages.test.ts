@@ -6,7 +6,7 @@ import { onMessages } from '../../src/observe/pool-messages.js';
 const closed = channel('headgate:pool:closed');
 const timeout = channel('headgate:pool:timeout');
 
-test('reach those who listen to that pool, and no others', () => {
+test('messages of a pool reach its listeners, and no others', () => {
   const [orders, users] = [{}, {}];
   const heard: string[] = [];
   const stops = [

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Repetition } from '../../src/observe/repetition.js';
 
-test('of a row of the same tells the 1st, 2nd, 4th, 8th and so on', () => {
+test('the log of a row of the same tells the 1st, 2nd, 4th, 8th and so on', () => {
   const row = new Repetition<string>();
   const told = Array.from({ length: 20 }, () => row.add('same')).filter((number) => number !== undefined);
   expect(told).toEqual([1, 2, 4, 8, 16]);
 });
 
-test('tells the first of each kind, and counts each kind for itself', () => {
+test('the log tells the first of each kind, and counts each kind for itself', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('a', 'b', 'c')), (kinds) => {
       const rows = new Repetition<string>();

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TimeHistogram, timeBounds } from '../../src/observe/time-histogram.js';
 
-test('counts each time under every bound that is not shorter', () => {
+test('a histogram of times counts each time under every bound that is not shorter', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 100_000, noNaN: true })), (times) => {
       const histogram = new TimeHistogram();
@@ -16,7 +16,7 @@ test('counts each time under every bound that is not shorter', () => {
   );
 });
 
-test('has bounds that grow', () => {
+test('a histogram of times has bounds that grow', () => {
   expect([...timeBounds].sort((a, b) => a - b)).toEqual(timeBounds);
   expect(new Set(timeBounds).size).toBe(timeBounds.length);
 });

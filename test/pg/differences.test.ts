@@ -62,7 +62,7 @@ async function inParallel(callers: number, work: () => Promise<void>): Promise<v
   await Promise.all(Array.from({ length: callers }, work));
 }
 
-test('end() serves those who are queued, in their order, and then ends', async () => {
+test('end() serves queued callers in their order, and then ends', async () => {
   const pool = newPool({ max: 1 });
   const client = await pool.connect();
   const order: string[] = [];
@@ -88,7 +88,7 @@ test('end() serves those who are queued, in their order, and then ends', async (
   expect(pool.waitingCount).toBe(0);
 });
 
-test('end() serves those who are queued even if their connection has yet to be opened', async () => {
+test('end() serves queued callers even if their connection has yet to be opened', async () => {
   const pool = newPool({ max: 1, maxUses: 1 });
   const queries = Array.from({ length: 4 }, () => pool.query('select pg_backend_pid() as pid'));
   await pool.end();
@@ -410,7 +410,7 @@ test('a client in use that loses its connection does not end a program without a
   await killer.end();
 });
 
-test('a client in use that loses its connection still tells those who listen', async () => {
+test('a client in use that loses its connection still tells its listeners', async () => {
   const pool = newPool({ max: 1 });
   const client = await pool.connect();
   const heard = vi.fn();

@@ -75,7 +75,7 @@ test('a client that comes back inside an open transaction is known with the olde
   await pool.end();
 });
 
-test('a client that comes back inside an open transaction is rolled back before anyone else gets it, those who wait included', async () => {
+test('a client that comes back inside an open transaction is rolled back before another caller gets it, waiting callers included', async () => {
   const pool = newPool({ onOpenTransaction: 'rollback' });
   const client = await pool.connect();
   await client.query('begin');

@@ -53,7 +53,7 @@ describe('a lost connection', () => {
     expect(await sessionsOf(pool)).toBe(2);
   });
 
-  test('a lost connection is not given to anyone after the server has said goodbye', async () => {
+  test('a lost connection is not handed out after the server has ended it', async () => {
     const gate = newGate();
     for (const _turn of times(20, () => 0)) {
       await gate.close();
@@ -135,7 +135,7 @@ describe('a lost connection', () => {
       await pool.end();
     });
 
-    test('gives the error of a failed dial to one caller, and the rest are served by who is there', async () => {
+    test('the error of a failed dial reaches one caller, and the others are served by open connections', async () => {
       const pool = newPool({ max: 2, port: front.port });
       const client = await pool.connect();
       front.resetNew();

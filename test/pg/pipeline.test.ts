@@ -230,7 +230,7 @@ test('answers have all of what pg returns: rows, fields, counts, arrays and type
   expect(shown.command).toBe('SHOW');
 });
 
-test('answers to texts without a statement, and to several statements, are as ever', async () => {
+test('answers to texts without a statement, and to several statements, are as without pipelining', async () => {
   const pool = newPool({ max: 1 });
   const neighbours = times(10, (id) => pool.query('select $1::int as id', [id]));
   const [empty, comment, several] = await Promise.all([

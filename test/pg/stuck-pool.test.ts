@@ -55,7 +55,7 @@ async function anotherPoolWarns(): Promise<void> {
   await pool.end();
 }
 
-test('A pool whose clients are never released warns who has them and where they were taken', async () => {
+test('A pool whose clients are never released warns which callers have them and where they were taken', async () => {
   const pool = newPool({ leakThresholdMillis: 600_000 });
   const clients = [await pool.connect(), await pool.connect()];
   const query = pool.query('select 1');

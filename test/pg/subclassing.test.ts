@@ -36,7 +36,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
     return pool;
   }
 
-  test('has its own connect() called by the query() it inherits', async () => {
+  test('a subclass of Pool has its own connect() called by the query() it inherits', async () => {
     const pool = openPool(CountingPool);
     await pool.query('select 1');
     await new Promise((resolve) => pool.query('select 1', resolve));
@@ -45,7 +45,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
     expect(pool.connects).toBe(3);
   });
 
-  test('may refuse in connect(), and query() rejects with that refusal', async () => {
+  test('a subclass of Pool may refuse in connect(), and query() rejects with that refusal', async () => {
     const refusal = new Error('closed for the day');
     class ClosedPool extends Base {
       override connect(): Promise<pg.PoolClient>;
@@ -60,7 +60,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  test('may do something to each client in connect() before handing it on', async () => {
+  test('a subclass of Pool may do something to each client in connect() before handing it on', async () => {
     class TaggingPool extends Base {
       override connect(): Promise<pg.PoolClient>;
       override connect(callback: ConnectCallback): void;
@@ -79,7 +79,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
     await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
   });
 
-  test('may add methods, and keeps everything else: transactions, counts, events, end', async () => {
+  test('a subclass of Pool may add methods, and keeps everything else: transactions, counts, events, end', async () => {
     class TransactionPool extends Base {
       async inTransaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
         const client = await this.connect();
@@ -110,7 +110,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
     expect(pool.constructor.name).toBe('TransactionPool');
   });
 
-  test('may choose its options and its client class in the constructor', async () => {
+  test('a subclass of Pool may choose its options and its client class in the constructor', async () => {
     class OwnClient extends pg.Client {}
     class PresetPool extends Base {
       constructor(options: pg.PoolConfig) {
@@ -124,7 +124,7 @@ describe.each(implementations)('a class that extends %s', (_name, Base) => {
     client.release();
   });
 
-  test('may override query() and end()', async () => {
+  test('a subclass of Pool may override query() and end()', async () => {
     const said: string[] = [];
     class LoggingPool extends Base {
       override query = ((...args: [string]) => {

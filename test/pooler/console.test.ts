@@ -64,7 +64,7 @@ test('SHOW STATS and SHOW TOTALS keep it when all server connections are replace
   expect(Number((await statsOf(show))?.total_server_assignment_count)).toBe(before + 1);
 });
 
-test('KILL_CLIENT ends the session of a client, who is told', async () => {
+test('KILL_CLIENT ends the session of a client with an error', async () => {
   const { connect, show, admin } = await start();
   const client = await connect();
   const ended = new Promise<Error>((resolve) => client.once('error', resolve));

@@ -156,7 +156,7 @@ test('The signal SIGHUP applies a changed configuration, and ends no client', as
   await client.query('commit');
 });
 
-test('The log says who has come and gone, what servers do, and the numbers, and no secret', async () => {
+test('The log has connects, disconnects, server connections and figures, and no secret', async () => {
   const operator = new Operator();
   const config = yaml('logging: { statsPeriod: 50ms }\nusers: { postgres: { password: sesame-open } }');
   operator.write('headgate.yaml', config.replace('trust', 'scram-sha-256'));

@@ -46,7 +46,7 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
 
   const texts = (page: Page, selector: string) => page.locator(selector).allTextContents();
 
-  test('has the verdict and the main chart on the first screen, and a legend for each chart', async () => {
+  test('the report of a simulation has the verdict and the main chart on the first screen, and a legend for each chart', async () => {
     const page = await open(htmlReport(one));
     const titles = await texts(page, 'figcaption');
     expect(titles.slice(0, 2)).toEqual(['Connections', 'New connections']);
@@ -70,7 +70,7 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
     expect(await texts(page, '.note')).toContain('above the chart: rate of the server: 100');
   });
 
-  test('tells the values at the time that is pointed at in every chart, and zooms where one drags', async () => {
+  test('the report of a simulation tells the values at the time that is pointed at in every chart, and zooms where one drags', async () => {
     const page = await open(htmlReport(one));
     const [over] = await page.locator('.u-over').all();
     const box = await over?.boundingBox();
@@ -95,7 +95,7 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
     expect(await page.locator('#reset').isVisible()).toBe(false);
   });
 
-  test('is read with the keyboard', async () => {
+  test('the report of a simulation is read with the keyboard', async () => {
     const page = await open(htmlReport(one));
     await page.locator('.plot').first().focus();
     await page.keyboard.press('End');
@@ -112,18 +112,21 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
     expect(await first.getAttribute('aria-pressed')).toBe('false');
   });
 
-  test.each(['light', 'dark'] as const)('can be read by everyone, by %s', async (scheme) => {
-    const page = await open(htmlReport(one), scheme);
-    const violations = await page.evaluate(`${axe}; axe.run().then(({ violations }) => violations)`);
-    expect(
-      (violations as { id: string; nodes: { html: string }[] }[]).map(({ id, nodes }) => [
-        id,
-        nodes[0]?.html,
-      ]),
-    ).toEqual([]);
-  });
+  test.each(['light', 'dark'] as const)(
+    'the report of a simulation can be read by everyone, by %s',
+    async (scheme) => {
+      const page = await open(htmlReport(one), scheme);
+      const violations = await page.evaluate(`${axe}; axe.run().then(({ violations }) => violations)`);
+      expect(
+        (violations as { id: string; nodes: { html: string }[] }[]).map(({ id, nodes }) => [
+          id,
+          nodes[0]?.html,
+        ]),
+      ).toEqual([]);
+    },
+  );
 
-  test('has no table that is cut off on a phone, and no room for hints about a pointer', async () => {
+  test('the report of a simulation has no table that is cut off on a phone, and no room for hints about a pointer', async () => {
     const seeds = { from: 1, to: 3, failed: [2], bands: [] };
     const page = await open(htmlReport({ ...one, seeds }), 'light', 390);
     const cut = await page.locator('.scroll').evaluateAll((tables) =>
@@ -142,13 +145,13 @@ describe.skipIf(chromiumPath === undefined)('The report in a browser', () => {
     expect((main?.y ?? 0) + (main?.height ?? 0)).toBeLessThan(800);
   });
 
-  test('says on the first screen of how many seeds it is the worst', async () => {
+  test('the report of a simulation says on the first screen of how many seeds it is the worst', async () => {
     const seeds = { from: 1, to: 30, failed: [2, 7], bands: [] };
     const page = await open(htmlReport({ ...one, seeds }));
     expect(await page.locator('h1 + p').textContent()).toContain('the worst of 30, of which 2 failed, ');
   });
 
-  test('of two runs draws each chart twice, and reads both', async () => {
+  test('the report of a simulation of two runs draws each chart twice, and reads both', async () => {
     const page = await open(htmlReport(one, run('server: { dialFailures: 0.5 }', 'failing')));
     const labels = await page
       .locator('figure.main .plot')

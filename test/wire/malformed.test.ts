@@ -11,7 +11,7 @@ const writer = new MessageWriter();
 const rigid = kinds.filter(({ isElastic }) => !isElastic);
 
 describe.each(rigid)('$name', (kind) => {
-  test('is refused wherever it is cut', () => {
+  test('a message is refused wherever it is cut', () => {
     fc.assert(
       fc.property(kind.any, (fields) => {
         const message = build(kind, fields);
@@ -25,7 +25,7 @@ describe.each(rigid)('$name', (kind) => {
     );
   });
 
-  test('is refused with anything behind its end', () => {
+  test('a message is refused with anything behind its end', () => {
     fc.assert(
       fc.property(kind.any, fc.uint8Array({ minLength: 1, maxLength: 8 }), (fields, more) => {
         const message = Buffer.concat([build(kind, fields), more]);
@@ -36,7 +36,7 @@ describe.each(rigid)('$name', (kind) => {
 });
 
 describe.each(kinds)('$name with any byte changed', (kind) => {
-  test('is read or refused, and is not judged by what is around it', () => {
+  test('a message is read or refused, and is not judged by what is around it', () => {
     const change = fc.tuple(fc.nat(), fc.constantFrom(0, 1, 0x7f, 0x80, 0xff));
     fc.assert(
       fc.property(

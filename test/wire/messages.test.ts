@@ -16,7 +16,7 @@ import { kinds } from './message-kinds.js';
 const writer = new MessageWriter(16);
 
 describe.each(kinds)('$name', ({ any, direction, type, write, read }) => {
-  test('is read as it was built, wherever in a buffer it is', () => {
+  test('a message is read as it was built, wherever in a buffer it is', () => {
     fc.assert(
       fc.property(any, fc.nat(9), fc.nat(9), (fields, before, after) => {
         writer.clear();

@@ -85,7 +85,7 @@ describe.runIf(hasJava)('a table in DynamoDB', () => {
     );
   });
 
-  test('tells the time of the server, in whole seconds', async () => {
+  test('the DynamoDB table tells the time of the server, in whole seconds', async () => {
     await fresh();
     const before = Math.floor(Date.now() / 1_000) * 1_000;
     const replies = [
@@ -100,12 +100,12 @@ describe.runIf(hasJava)('a table in DynamoDB', () => {
     }
   });
 
-  test('says that a table which is not there is a mistake in the configuration', async () => {
+  test('the DynamoDB table says that a table which is not there is a mistake in the configuration', async () => {
     table = new DynamoTable({ table: 'nowhere', client: dynamo.client() });
     expect(await write({ key: 'x' })).toMatchObject({ kind: 'failed', reason: 'misconfigured' });
   });
 
-  test('says that a server which can not be reached is unavailable', async () => {
+  test('the DynamoDB table says that a server which can not be reached is unavailable', async () => {
     table = new DynamoTable({ table: 'nowhere', client: dynamo.client('http://127.0.0.1:1') });
     expect(await write({ key: 'x' })).toMatchObject({ kind: 'failed', reason: 'unavailable' });
   });

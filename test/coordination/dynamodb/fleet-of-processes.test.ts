@@ -4,7 +4,7 @@ import { storm, violations } from '../../../bench/dynamodb/storm.mjs';
 import { hasJava } from '../../../scripts/lib/dynamodb-local.mjs';
 
 describe.runIf(hasJava)('ten processes with fifty connections each, and a limit of 200', () => {
-  test('never have more, while some are killed, some stand still, and answers are lost or come twice', {
+  test('processes that share a table never have more connections than the limit, while some are killed, some stand still, and answers are lost or come twice', {
     timeout: 180_000,
   }, async () => {
     const result = await storm({ processes: 10, connections: 50, limit: 200, seconds: 7, fillSeconds: 10 });

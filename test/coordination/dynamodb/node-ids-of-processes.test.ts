@@ -18,7 +18,7 @@ describe.runIf(hasJava)('five processes with three node ids', () => {
   }, 120_000);
   afterAll(() => dynamo?.stop());
 
-  test('never make the same id, though one is killed and one is stopped until others have its node id', {
+  test('processes never make the same id, though one is killed and one is stopped until others have its node id', {
     timeout: 120_000,
   }, async () => {
     const racers = Array.from({ length: 5 }, () => new Racer({ url: dynamo.url, table: 'nodes' }));

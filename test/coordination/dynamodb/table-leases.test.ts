@@ -73,7 +73,7 @@ test('leases in a table are fetched in few calls by an instance that grows slowl
   expect(numberOf(fleet.table.get(keys.counter), 'version') - before).toBeLessThan(200 / 5);
 });
 
-test('leases in a table go to those who want them up to the limit exactly, and then in equal shares', () => {
+test('leases in a table go to instances that want them up to the limit exactly, and then in equal shares', () => {
   const fleet = new Fleet({ seed: 2, limit: 100 });
   const [a, b, c] = [fleet.start(), fleet.start(), fleet.start()] as const;
   a.want(100);
@@ -144,7 +144,7 @@ test('leases in a table stay with their holders when no holder without a lease w
   expect(fleet.problems).toEqual([]);
 });
 
-test('leases in a table come to one who waits although the one that has had its slot for longest does not give it back', () => {
+test('leases in a table come to a waiting instance although the instance that has had its slot for longest keeps it', () => {
   const fleet = new Fleet({ seed: 12, limit: 4, longestLoanMs: 1e9 });
   const [stuck, ...others] = Array.from({ length: 4 }, () => fleet.start()) as [Instance, ...Instance[]];
   stuck.want(1);

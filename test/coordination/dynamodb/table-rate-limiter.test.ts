@@ -145,7 +145,7 @@ test('a rate limit in a table gives a lone instance the burst at once, and then 
   expect(scene.excess).toBe(0);
 });
 
-test('a rate limit in a table is shared equally by those who want it, and none waits for longer than twice its share', () => {
+test('a rate limit in a table is shared equally by the instances that want it, and none waits for longer than twice its share', () => {
   const scene = new Scene(2);
   for (let n = 0; n < 20; n++) scene.start().want(Number.POSITIVE_INFINITY);
   scene.run(10_000);
@@ -198,7 +198,7 @@ test('a rate limit in a table is shared equally by any number, however fast they
   );
 });
 
-test('a rate limit in a table gives all of the rate to the one that is left when the others stop', () => {
+test('a rate limit in a table gives the whole rate to the last instance when the others stop', () => {
   const scene = new Scene(6);
   const [last, ...others] = Array.from({ length: 20 }, () => scene.start()) as [Dialer, ...Dialer[]];
   for (const dialer of [last, ...others]) dialer.want(Number.POSITIVE_INFINITY);

@@ -261,7 +261,7 @@ test('no more leases are recalled at once than waiting users want', () => {
   );
 });
 
-test('shares what becomes free at once is for all who wait, one for each', () => {
+test('connections that become free at once go to all waiting users, one for each', () => {
   const town = new Town({ capacity: 0 });
   const houses = ['a', 'b', 'c'].map((user) => town.arrive(user, { clients: 5, queryMs: 10 }));
   town.run(100);

@@ -90,7 +90,7 @@ test('a promise of everything leaves one that goes round', () => {
   expect(town.longestWait).toBeLessThan(5_000);
 });
 
-test('users who have left keep nothing from those who work: fifty a second come with one query each', () => {
+test('users that have left keep nothing from users that work: fifty a second come with one query each', () => {
   const alone = new Town({ capacity: 10 });
   const undisturbed = alone.arrive('busy', { clients: 8, queryMs: 10 });
   alone.run(20_000);

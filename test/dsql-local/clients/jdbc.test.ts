@@ -58,7 +58,7 @@ describe.runIf(driver !== undefined)('JDBC', () => {
     expect(outcomes.get(name) ?? complaint).toBe('ok');
   });
 
-  test('has met nothing that is neither its own nor a mistake of DSQL', () => {
+  test('the stand-in under JDBC has met nothing that is neither its own nor a mistake of DSQL', () => {
     expect([complaint, dsql.troubles]).toEqual(['', []]);
   });
 });

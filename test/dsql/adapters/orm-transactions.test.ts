@@ -69,7 +69,7 @@ async function balance(): Promise<number> {
 describe.each(orms)('%s', (_name, make) => {
   const open = (options: AdapterOptions = {}): RetriedOrm => make(pool, { ...quick, ...options });
 
-  test('runs a transaction again that lost a conflict at COMMIT, and returns what the last attempt returned', async () => {
+  test('the adapter of an ORM runs a transaction again that lost a conflict at COMMIT, and returns what the last attempt returned', async () => {
     let attempts = 0;
     const result = await open().transaction(async ({ read, write }) => {
       attempts++;
@@ -89,7 +89,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect(await balance()).toBe(120);
   });
 
-  test('runs a transaction again whose statement found another schema', async () => {
+  test('the adapter of an ORM runs a transaction again whose statement found another schema', async () => {
     const { transaction } = open();
     await transaction(({ read }) => read(1));
     await run('CREATE TABLE another (id int PRIMARY KEY)');
@@ -102,7 +102,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect([await read, attempts]).toEqual([100, 2]);
   });
 
-  test('gives up after the last attempt, with the error of the ORM as the cause', async () => {
+  test('the adapter of an ORM gives up after the last attempt, with the error of the ORM as the cause', async () => {
     dsql.setFaults({ conflictShare: 1 });
     const error = await rejectionOf(open({ maxAttempts: 3 }).transaction(({ write }) => write(1, 5)));
     expect(error).toBeInstanceOf(TransactionRetriesExhaustedError);
@@ -110,7 +110,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect(await balance()).toBe(100);
   });
 
-  test("passes on the program's own errors and the ORM's as they are, and rolls back", async () => {
+  test("the adapter of an ORM passes on the program's own errors and the ORM's as they are, and rolls back", async () => {
     const { transaction, insert, duplicate } = open();
     const own = new Error('not enough');
     let attempts = 0;
@@ -124,7 +124,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect([attempts, await balance()]).toEqual([1, 100]);
   });
 
-  test('does not run a transaction again whose COMMIT may have taken effect', async () => {
+  test('the adapter of an ORM does not run a transaction again whose COMMIT may have taken effect', async () => {
     dsql.setFaults({ unavailableAfterCommit: 1 });
     let attempts = 0;
     const error = await rejectionOf(
@@ -167,7 +167,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect([attempts, await balance()]).toEqual([2, 7]);
   });
 
-  test('takes a connection that is lost during COMMIT for an unknown outcome', async () => {
+  test('the adapter of an ORM takes a connection that is lost during COMMIT for an unknown outcome', async () => {
     const { transaction } = open();
     const error = await rejectionOf(
       transaction(async ({ write }) => {
@@ -179,7 +179,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect(error).toBeInstanceOf(CommitOutcomeUnknownError);
   });
 
-  test('gives the connection back on which BEGIN failed', async () => {
+  test('the adapter of an ORM gives the connection back on which BEGIN failed', async () => {
     const { transaction } = open();
     await transaction(({ read }) => read(1));
     pool.once('acquire', (client) => {
@@ -196,7 +196,7 @@ describe.each(orms)('%s', (_name, make) => {
     await transaction(({ read }) => read(1));
   });
 
-  test('does not call a transaction committed whose statement has failed', async () => {
+  test('the adapter of an ORM does not call a transaction committed whose statement has failed', async () => {
     const error = await rejectionOf(
       open().transaction(async ({ write }) => {
         await write(1, 2 ** 40).catch(() => {});
@@ -206,7 +206,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect(await balance()).toBe(100);
   });
 
-  test('ends with its signal, and closes the connection', async () => {
+  test('the adapter of an ORM ends with its signal, and closes the connection', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const error = await rejectionOf(
@@ -221,7 +221,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect(await balance()).toBe(100);
   });
 
-  test('is counted by the metrics of its pool', async () => {
+  test('the adapter of an ORM is counted by the metrics of its pool', async () => {
     const registry = new Registry();
     const exposure = exposePool(pool, { registry, service: 'shop' });
     let attempts = 0;

@@ -89,7 +89,7 @@ test('wrapped errors: A text in the parameters of a query is not taken for a con
   expect(classifyError(error)).toMatchObject({ class: 'permanent', sqlState: '23505' });
 });
 
-test('wrapped errors: Of several errors the one counts that least allows a retry', () => {
+test('wrapped errors: of several errors, the one that least allows a retry counts', () => {
   const both = (...errors: unknown[]) => classifyError(new AggregateError(errors)).class;
   expect(both(conflict, answer('23505'))).toBe('permanent');
   expect(both(conflict, new Error('own'))).toBe('unknown');
@@ -174,7 +174,7 @@ test('connections: Errors of the pool have the class of what failed behind them'
   expect(classifyError(new dsql.IdleInTransactionError(1)).class).toBe('permanent');
 });
 
-test('connections: Retries that were made in vain are not made again around them', () => {
+test('connections: retries that have failed inside are not repeated around them', () => {
   const spent = new dsql.TransactionRetriesExhaustedError(20, 1_000, 'attempts', conflict);
   expect(classifyError(spent)).toMatchObject({ class: 'retryable', remedy: 'never' });
   expect(classifyError(new Error('outer', { cause: spent }))).toMatchObject({ remedy: 'never' });

@@ -76,7 +76,7 @@ test('Runners at once: Of four runners that begin at once, one runs each stateme
   expect(await outcome()).toEqual(expected);
 });
 
-test('Runners at once: A runner that is told not to wait leaves at once, and says who is at work', async () => {
+test('Runners at once: a runner that is told not to wait ends at once, and names the runner at work', async () => {
   const first = new FrozenPool(pool, /\nCREATE TABLE app/);
   const working = run(first);
   await first.frozen;

@@ -84,7 +84,7 @@ describe.each([
     }
   });
 
-  test('A client whose rollback fails is not handed to anyone else', async () => {
+  test('A client whose rollback fails is not handed to another caller', async () => {
     const mine = new Error('mine');
     let used: unknown;
     cutter.next = 'at ROLLBACK';

@@ -123,7 +123,7 @@ everyPool(({ Pool, newPool, server }) => {
     await pipelined.end();
   });
 
-  test('a pool does not show the password to those who print the pool or its options', () => {
+  test('printing a pool or its options does not show the password', () => {
     const pool = newPool({ password: 'open-sesame' });
     expect(pool.options.password).toBe('open-sesame');
     expect(Object.keys(pool.options)).not.toContain('password');

@@ -42,7 +42,7 @@ everyPool(({ newPool, server }) => {
     expect(errors).toHaveLength(4);
   });
 
-  test('connect errors reach each of those who wait as an error of their own', async () => {
+  test('connect errors reach each waiting caller as an error of its own', async () => {
     const { Client, errors } = clientsThatFail();
     const pool = newPool({ Client, max: 1 });
     const callers = [watch(pool.connect()), watch(pool.connect()), watch(pool.query('select 1'))];

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { everyPool } from './every-pool.js';
 
 everyPool(({ newPool }) => {
-  test('a pool serves those who wait in the order in which they came', async () => {
+  test('a pool serves waiting callers in the order in which they came', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const order: number[] = [];

@@ -85,7 +85,7 @@ everyPool(({ newPool, sessionsOf }) => {
     },
   );
 
-  test('onConnect that fails once does not keep the pool from recovering, nor those who wait', async () => {
+  test('onConnect that fails once keeps neither the pool from recovering nor waiting callers from a client', async () => {
     let runs = 0;
     const pool = newPool({
       max: 1,

@@ -112,7 +112,7 @@ everyPool(({ newPool }) => {
     await pool.end();
   });
 
-  test('maxUses gives those who wait a fresh client', async () => {
+  test('maxUses gives waiting callers a fresh client', async () => {
     const pool = newPool({ max: 1, maxUses: 2 });
     const first = await pool.connect();
     const second = pool.connect();

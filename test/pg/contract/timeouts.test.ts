@@ -67,7 +67,7 @@ everyPool(({ newPool }) => {
     expect(outcome).toHaveBeenCalledTimes(1);
   });
 
-  test('timeouts in the queue do not come for those who were served in time', async () => {
+  test('timeouts in the queue do not reach callers that were served in time', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 150 });
     const client = await pool.connect();
     const served = vi.fn();
@@ -112,7 +112,7 @@ everyPool(({ newPool, server, sessionsOf }) => {
     expect(pool.idleCount).toBe(0);
   });
 
-  test('timeouts while connecting reach the one who connects and the one who waits behind it', async () => {
+  test('timeouts while connecting reach the caller that connects and the caller behind it', async () => {
     front.stall();
     const pool = newPool({ port: front.port, max: 1, connectionTimeoutMillis: 100 });
     const connecting = watch(pool.connect());

@@ -103,7 +103,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('leave nothing when their function throws, and the caller gets that very error', async () => {
+    test('transactions of an ORM leave nothing when their function throws, and the caller gets that very error', async () => {
       const pool = fixture.newPool({ max: 1 });
       const orm = ormOn(pool);
       const mistake = new Error('changed my mind');
@@ -117,7 +117,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('leave nothing when a query fails, and the connection serves on', async () => {
+    test('transactions of an ORM leave nothing when a query fails, and the connection serves on', async () => {
       const pool = fixture.newPool({ max: 1 });
       const orm = ormOn(pool);
       const before = await orm.run(backend);
@@ -146,7 +146,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
   });
 
   describe('the limit', () => {
-    test('holds while many more transactions wait their turn', async () => {
+    test('the limit of a pool under an ORM holds while many more transactions wait their turn', async () => {
       const pool = fixture.newPool({ max: 3 });
       const orm = ormOn(pool);
       const count = `select count(*)::int as n from pg_stat_activity
@@ -167,7 +167,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('makes a query wait for the transaction that has the only connection', async () => {
+    test('the limit of a pool under an ORM makes a query wait for the transaction that has the only connection', async () => {
       const pool = fixture.newPool({ max: 1 });
       const orm = ormOn(pool);
       let outside: Promise<Row[]> | undefined;
@@ -181,7 +181,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('ends in a timeout for who waits too long, and only for them', async () => {
+    test('the limit of a pool under an ORM ends in a timeout only for callers that wait too long', async () => {
       const pool = fixture.newPool({ max: 1, connectionTimeoutMillis: 200 });
       const orm = ormOn(pool);
       await orm.transaction(async (run) => {
@@ -198,7 +198,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
   describe('a lost connection', () => {
     const session = () => ({ applicationName: fixture.applicationName, database: fixture.db.database });
 
-    test('fails the transaction on it, and the pool recovers', async () => {
+    test('a lost connection fails the transaction of the ORM, and the pool recovers', async () => {
       const pool = fixture.newPool({ max: 2 });
       const orm = ormOn(pool);
       const failed = orm.transaction(async (run) => {
@@ -225,7 +225,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
     });
   });
 
-  test('closes every connection in the end', async () => {
+  test('a pool under an ORM closes every connection in the end', async () => {
     const pool = fixture.newPool({ max: 4 });
     const orm = ormOn(pool);
     await Promise.all(Array.from({ length: 8 }, () => orm.run('select pg_sleep(0.01)::text')));

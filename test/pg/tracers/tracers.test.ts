@@ -101,7 +101,7 @@ function shapesOf({ spans }: Report): string[] {
 }
 
 describe.each(['opentelemetry.cjs', 'dd-trace.cjs'])('The spans of %s', (program) => {
-  test('have the same names, kinds, attributes and parents as with pg.Pool', async () => {
+  test('spans have the same names, kinds, attributes and parents as with pg.Pool', async () => {
     const theirs = await reportOf(program, 'pg.Pool', { count: 40 });
     const ours = await reportOf(program, 'headgate', { count: 40 });
     expect(shapesOf(ours)).toEqual(shapesOf(theirs));
@@ -112,7 +112,7 @@ describe.each([
   ['opentelemetry.cjs', './opentelemetry-hook.mjs'],
   ['dd-trace.cjs', 'dd-trace/register.js'],
 ])('The spans of %s in a program of ES modules', (program, hook) => {
-  test('have the same names, kinds, attributes and parents as with pg.Pool', async () => {
+  test('spans of an ES module have the same names, kinds, attributes and parents as with pg.Pool', async () => {
     const theirs = await reportOf(program, 'pg.Pool', { count: 40, hook });
     const ours = await reportOf(program, 'headgate', { count: 40, hook });
     expectOwnTraces(ours, 40);
@@ -131,7 +131,7 @@ describe('A DsqlPool under a tracer', () => {
     ['opentelemetry.cjs', 'pg-pool.connect'],
     ['dd-trace.cjs', 'pg.pool.acquire'],
   ])(
-    'has each query in the trace of its request, and the spans of checkouts: %s',
+    'A DsqlPool under a tracer has each query in the trace of its request, and the spans of checkouts: %s',
     async (program, checkout) => {
       const { credentials } = dsql;
       const { host, port, ssl } = dsql.connection;
@@ -146,7 +146,7 @@ describe('A DsqlPool under a tracer', () => {
 });
 
 describe.each(pools)("OpenTelemetry's instrumentation of 1,000 requests on 4 connections: %s", (pool) => {
-  test('has each query in the trace of its request, with the spans and metrics of the pool', async () => {
+  test('A DsqlPool under a tracer has each query in the trace of its request, with the spans and metrics of the pool', async () => {
     const report = await reportOf('opentelemetry.cjs', pool);
     expectOwnTraces(report);
     const checkouts = spansNamed(report, 'pg-pool.connect');
@@ -170,7 +170,7 @@ describe.each(pools)("OpenTelemetry's instrumentation of 1,000 requests on 4 con
 });
 
 describe.each(pools)('dd-trace of 1,000 requests on 4 connections: %s', (pool) => {
-  test('has each query in the trace of its request, and each wait for a client of its own', async () => {
+  test('A DsqlPool under a tracer has each query in the trace of its request, and each wait for a client of its own', async () => {
     const report = await reportOf('dd-trace.cjs', pool);
     expectOwnTraces(report);
     expect(spansNamed(report, 'pg.pool.acquire')).toHaveLength(ownClients);

@@ -38,7 +38,7 @@ test('the secret of a user is asked for once and used by all for a minute', asyn
   expect(queries).toHaveLength(2);
 });
 
-test('the secret of a user is asked for by one query for all who come at the same time', async () => {
+test('the secret of a user is asked for by one query for all logins at the same time', async () => {
   const { queries, cache } = world();
   const answers = [cache.lookup('joe'), cache.lookup('joe'), cache.lookup('ann')];
   await nextTurn();
@@ -114,7 +114,7 @@ test('the secret of a user that another login has found is not asked for again',
   expect(queries).toHaveLength(1);
 });
 
-test('the secret of a user that is being asked for again is waited for by those who log in meanwhile', async () => {
+test('the secret of a user that is being asked for again is waited for by other logins of the user', async () => {
   const { time, queries, cache } = world();
   const first = cache.lookup('joe');
   await nextTurn();
@@ -229,7 +229,7 @@ test('a query that fails after a failed login leaves the known secret in use', a
   expect(await cache.lookup('joe')).toEqual(old);
 });
 
-test('a query that hangs does not hold up those who come ten seconds later', async () => {
+test('a query that hangs does not hold up logins ten seconds later', async () => {
   const { time, queries, cache } = world();
   const stuck = cache.lookup('joe');
   await nextTurn();

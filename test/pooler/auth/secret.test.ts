@@ -91,7 +91,7 @@ test('a password in clear text is that of a user whatever is stored of it, and n
 describe('derived keys', () => {
   const salt = Buffer.from('salt');
 
-  test('derived keys are derived once for all who ask, and again when the password, the salt or the count is another', async () => {
+  test('keys are derived once for all that ask, and again when the password, the salt or the count is another', async () => {
     const cache = new ScramKeyCache();
     const first = cache.derive('pencil', salt, 10);
     expect(cache.derive(Buffer.from('pencil'), Buffer.from('salt'), 10)).toBe(first);

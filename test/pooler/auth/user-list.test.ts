@@ -105,7 +105,7 @@ const others = {
   knows: async (user: string) => user === 'ann',
 };
 
-test('the source of secrets is the list for those who are in it, and the query for others', async () => {
+test('the source of secrets is the list for its users, and the query for others', async () => {
   const secrets = userListSecrets(list, others);
   expect(await secrets.lookup('joe')).toEqual(parseSecret('of the list'));
   expect(await secrets.lookup('ann')).toEqual(parseSecret('of the query for ann'));

@@ -50,7 +50,7 @@ test('users who come and go under load have their part when they come, and it go
   await settled({ first: 6 });
 });
 
-test('users who come and go under load newcomers are answered while another user wants everything', async () => {
+test('new users are answered under load while another user wants everything', async () => {
   const names = Array.from({ length: 10 }, (_, n) => `new${n}`);
   const { work, client } = await startTenants(db, ['noisy', ...names], 4);
   const noisy = work('noisy', 40, long);

@@ -28,7 +28,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     return fleet;
   }
 
-  test('never have more together, and what a killed one had comes to the others', async () => {
+  test('poolers of a fleet never have more connections together than the limit, and those of a killed one come to the others', async () => {
     const fleet = await stage({ limit, leaseFor: '2s', grace: '1s', block: 2 });
     const [one, other] = await Promise.all([
       fleet.start('one', { listen: { workers: 2 } }),
@@ -67,7 +67,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     expect(watch.looks).toBeGreaterThan(20);
   });
 
-  test('have what one that is stopped had at once, and not when its lease would have ended', async () => {
+  test('poolers of a fleet have what one that is stopped had at once, and not when its lease would have ended', async () => {
     const fleet = await stage({ limit, leaseFor: '1h' });
     const [one, other] = await Promise.all([
       fleet.start('one', { listen: { workers: 2 } }),
@@ -101,7 +101,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     expect(row?.held).toBeLessThanOrEqual(limit / 2);
   });
 
-  test('leave to others what they want and may not have', async () => {
+  test('poolers of a fleet leave to others what they want and may not have', async () => {
     // Demand is reported with each renewal, if not before.
     const fleet = await stage({ limit, leaseFor: '6s', grace: '2s' });
     const [small, other] = await Promise.all([
@@ -125,7 +125,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     expect(small.pooler.view.fleet()[0]?.leases?.held).toBe(2);
   });
 
-  test('have a local share while the table does not answer, and who gets nothing is told why', async () => {
+  test('poolers of a fleet have a local share while the table does not answer, and who gets nothing is told why', async () => {
     // Nobody has made its table.
     const meanwhile = { onCoordinatorLoss: 'localShare', localShare: 1, localRate: 50 };
     const fleet = new FleetStage(db, dynamo, { limit, rate: 50, ...meanwhile });
@@ -145,7 +145,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     await pooler.says('there is no valid lease, and the table does not answer: localShare');
   });
 
-  test('open connections no faster together than the rate says', async () => {
+  test('poolers of a fleet open connections no faster together than the rate says', async () => {
     const [rate, burst, dials] = [10, 12, 28];
     const fleet = await stage({ rate, burst });
     // Every statement needs a new connection.

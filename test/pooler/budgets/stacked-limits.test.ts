@@ -56,7 +56,7 @@ test('connections that are promised to a user are there beside many others', asy
   expect(rows.find(({ user }) => user === nameOf('promised'))).toMatchObject({ share: 3, held: 3 });
 });
 
-test('users who come with one query each take nothing from one who works', async () => {
+test('users that come with one query each take nothing from a user that works', async () => {
   const { work, client, connectionsOf } = await startTenants(db, [...users, 'busy'], capacity);
   const busy = work('busy', 3, query);
   await busy.more(50);
@@ -111,7 +111,7 @@ test('users of a server that accepts and never answers take nothing from others'
   expect(healthy.errors).toEqual([]);
 });
 
-test('with workers, who waits in vain is told which budget has nothing left', async () => {
+test('with workers, a client that waits in vain is told which budget is exhausted', async () => {
   const served = await serve(db, {
     pooling: { poolSize: 5 },
     limits: { maxDbConnections: 1 },

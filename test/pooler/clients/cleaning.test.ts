@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 describe.each(Object.entries(texts))('%s', (_name, text) => {
-  test('lets six clients go on with two servers, each with the settings that it has begun with', async () => {
+  test('cleaning sessions lets six clients go on with two servers, each with the settings that it has begun with', async () => {
     const clients = await Promise.all(
       Array.from({ length: 6 }, (_, mine) =>
         pooler.connect({ options: `-c statement_timeout=${mine + 10}s` }),
@@ -44,7 +44,7 @@ describe.each(Object.entries(texts))('%s', (_name, text) => {
     expect(pooler.pooler.stats().pinned).toBe(0);
   });
 
-  test('keeps the settings when it fails', async () => {
+  test('cleaning a session keeps its settings when it fails', async () => {
     const client = await pooler.connect();
     await client.query("set work_mem = '6MB'");
     await expect(client.query(`${text}; select 1 / 0`)).rejects.toBeDefined();

@@ -82,7 +82,7 @@ describe.runIf(driver !== undefined)('JDBC in transaction mode', () => {
     expect(outcomes.get(name) ?? complaint).toBe('ok');
   });
 
-  test('runs to its end, on no more servers than the pool has', () => {
+  test('a program with JDBC runs to its end, on no more servers than the pool has', () => {
     expect(complaint).toBe('');
     expect(mostSessions).toBeLessThanOrEqual(poolSize);
   });

@@ -135,7 +135,7 @@ describe.each(Object.entries(naming))('Prisma on 2 servers in transaction mode, 
     ).toEqual([{ owner: 'bob', balance: 7 }]);
   });
 
-  test('runs many queries and interactive transactions at once, which add up', async () => {
+  test('Prisma runs many queries and interactive transactions at once, which add up', async () => {
     const prisma = prismaOf(10);
     await prisma.account.createMany({
       data: Array.from({ length: 10 }, (_, n) => ({ owner: `owner ${n}`, balance: 100 })),

@@ -106,7 +106,7 @@ describe.runIf(has('psql'))('psql', () => {
     }
   });
 
-  test('runs a script of thousands of statements, with COPY and failed transactions between them', async () => {
+  test('psql runs a script of thousands of statements, with COPY and failed transactions between them', async () => {
     const lines = ['create table big_script (n int primary key, t text);'];
     for (let n = 0; n < 1500; n += 3) {
       lines.push(
@@ -142,7 +142,7 @@ describe.runIf(has('psql'))('psql', () => {
     expect(readFileSync(to, 'utf8') === rows.join('')).toBe(true);
   });
 
-  test('says where a file can not be copied, and goes on', async () => {
+  test('psql says where a file can not be copied, and goes on', async () => {
     const file = join(scratchFolder(), 'bad.csv');
     writeFileSync(file, `${'1,one\n'.repeat(20_000)}x,two\n${'3,three\n'.repeat(20_000)}`);
     const script = `create table copied_badly (n int, t text);\n\\copy copied_badly from '${file}' csv\nselect count(*) from copied_badly;\n`;

@@ -145,7 +145,7 @@ test('A configuration is refused with a certificate that is none', () => {
   ]);
 });
 
-test('A configuration is refused with a key that is not the one of its certificate', () => {
+test('A configuration is refused with a key that does not belong to its certificate', () => {
   const { privateKey } = generateKeyPairSync('ec', {
     namedCurve: 'P-256',
     publicKeyEncoding: { type: 'spki', format: 'pem' },

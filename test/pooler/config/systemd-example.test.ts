@@ -13,7 +13,7 @@ function setting(name: string): string {
   return new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] as string;
 }
 
-test('runs a pooler with a good configuration, and gives it more time to stop than it takes', () => {
+test('the systemd unit runs a pooler with a good configuration, and gives it more time to stop than it takes', () => {
   const [, args = ''] = /^\/usr\/bin\/env headgate serve (.*)$/.exec(setting('ExecStart')) ?? [];
   const flags = readFlags(args.split(' '));
   expect(flags.mistakes).toEqual([]);

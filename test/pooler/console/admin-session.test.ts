@@ -76,7 +76,7 @@ test('The bytes that are no messages end the session with the reason', () => {
   expect(here.ask(query('SHOW VERSION'))).toEqual([]);
 });
 
-test('The bytes of anyone do no harm: what is no message ends the session, with a reason, and nothing else does', () => {
+test('The bytes of any client do no harm: only a malformed message ends the session, with a reason', () => {
   const pieces = fc.oneof(
     fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
     fc.constantFrom(query('SHOW STATE'), extended('SHOW LISTS'), sync, flush, exchange.subarray(0, 70)),

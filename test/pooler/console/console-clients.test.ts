@@ -238,7 +238,7 @@ describe.runIf(hasPsql)('psql', () => {
     );
   }
 
-  test('shows what is asked for', async () => {
+  test('psql on the console shows what is asked for', async () => {
     const server = await startServer();
     expect((await psql(server, ['-Atc', 'SHOW LISTS'])).stdout).toContain('\nused_clients|3\n');
     expect((await psql(server, ['-Atc', 'SHOW POOLS;'])).stdout).toBe(
@@ -252,14 +252,14 @@ describe.runIf(hasPsql)('psql', () => {
     );
   });
 
-  test('is told what is wrong, with a hint', async () => {
+  test('psql on the console is told what is wrong, with a hint', async () => {
     const { stderr } = await psql(await startServer(), ['-c', 'SHOW POLS']);
     expect(stderr).toBe(
       "ERROR:  unknown command SHOW 'POLS'; did you mean SHOW POOLS?\nHINT:  SHOW HELP lists all commands.\n",
     );
   });
 
-  test('does what is asked for, and says so', async () => {
+  test('psql on the console does what is asked for, and says so', async () => {
     const server = await startServer();
     expect((await psql(server, ['-c', 'RECONNECT app; SET query_timeout = 7'])).stdout).toBe(
       'RECONNECT\nSET\n',
@@ -273,7 +273,7 @@ describe.runIf(hasPsql)('psql', () => {
     );
   });
 
-  test('can interrupt a PAUSE, which is undone', async () => {
+  test('psql on the console can interrupt a PAUSE, which is undone', async () => {
     const server = await startServer();
     const { PATH } = process.env;
     // Without `timeout`, which would not pass the signal on to a process group of its own.

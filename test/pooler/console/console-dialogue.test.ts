@@ -88,7 +88,7 @@ test('A simple query that is too long gets an error, however it comes, and the n
   }
 });
 
-test('A simple query of a user who is there to look is refused if it changes anything, and the session goes on', () => {
+test('A simple query of a user of statsUsers is refused if it changes anything, and the session goes on', () => {
   const here = new Console('stats');
   expect(here.ask(query('PAUSE'))).toEqual([
     'ERROR 42501 PAUSE is for users in admin_users; this one may only look',

@@ -243,7 +243,7 @@ test('What can not be done is told without what an error of others says', () => 
   });
 });
 
-test('A database that only the fallback allows can be paused before anyone has used it', () => {
+test('A database that only the fallback allows can be paused before its first use', () => {
   const pooler = new FakePooler();
   const [entry] = pooler.config.databases.values();
   pooler.config = { ...pooler.config, databases: new Map([['*', entry as NonNullable<typeof entry>]]) };

@@ -71,7 +71,7 @@ test.each(namesWithRows)(
   },
 );
 
-test('The columns are there for a pooler in which nothing goes on, and so are no rows of anyone', () => {
+test('An idle pooler shows the columns, and no rows', () => {
   const idle = new FakePooler();
   for (const name of ['clients', 'servers', 'pools', 'stats', 'sockets', 'fds', 'pins', 'waiting'] as const)
     expect(rowsOf(name, idle)).toEqual([]);
@@ -81,7 +81,7 @@ test('The columns are there for a pooler in which nothing goes on, and so are no
   expect(rowsOf('dns_zones', busyPooler())).toEqual([]);
 });
 
-test('SHOW CLIENTS has who is connected, from where, since when, and the server that a client has', () => {
+test('SHOW CLIENTS has the connected clients, from where, since when, and the server that each uses', () => {
   expect(rowsOf('clients', busyPooler())[0]).toEqual({
     type: 'C',
     user: 'alice',
@@ -433,7 +433,7 @@ test("Headgate's own SHOW PINS has who keeps a server, which, why and since when
   ]);
 });
 
-test("Headgate's own SHOW WAITING has those who wait for a server, the longest first", () => {
+test("Headgate's own SHOW WAITING has the clients that wait for a server, the longest first", () => {
   const pooler = new FakePooler();
   pooler.clientRecords = [
     clientRecord({ id: 1, state: 'waiting', waitedMs: 10 }),

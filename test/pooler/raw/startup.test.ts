@@ -71,7 +71,7 @@ test('the first packet without a user is refused with 28000', async () => {
   expect(error).toMatchObject({ severity: 'FATAL', code: '28000' });
 });
 
-test('the first packet without a database means the one that is called like the user', async () => {
+test('the first packet without a database means the database with the name of the user', async () => {
   const { error } = await greet(pooler, startupPacket(version30, { user: 'somebody' }));
   expect(error).toMatchObject({
     severity: 'FATAL',

@@ -118,7 +118,7 @@ describe.each(kinds)('a client that %s, and never closes its own end,', (_, come
   const isTold = (client: Stubborn): Promise<void> =>
     expect.poll(() => client.said().includes('57P01')).toBe(hears);
 
-  test('is gone when it is killed with KILL_CLIENT, and told where it reads', async () => {
+  test('a client that never closes its own end is gone when it is killed with KILL_CLIENT, and told where it reads', async () => {
     const client = await come();
     const { rows } = await admin.query('SHOW CLIENTS');
     await admin.query(`KILL_CLIENT ${rows.find(({ database }) => database === db.database).id}`);
@@ -126,14 +126,14 @@ describe.each(kinds)('a client that %s, and never closes its own end,', (_, come
     await isTold(client);
   });
 
-  test('is gone when its database is killed, and told where it reads', async () => {
+  test('a client that never closes its own end is gone when its database is killed, and told where it reads', async () => {
     const client = await come();
     await admin.query(`KILL ${db.database}`);
     await expect.poll(clients).toBe(0);
     await isTold(client);
   });
 
-  test('does not keep the pooler from an immediate end, and is told where it reads', async () => {
+  test('a client that never closes its own end does not keep the pooler from an immediate end, and is told where it reads', async () => {
     const client = await come();
     let hasStopped = false;
     void pooler.stop().then(() => {

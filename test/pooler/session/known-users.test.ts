@@ -157,7 +157,7 @@ test('Without proof of identity the console does not ask a server about its user
   expect((await console.query('SHOW VERSION')).rows).toHaveLength(1);
 });
 
-test('Without proof of identity a certificate is not enough for a user who is not in the list', async () => {
+test('Without proof of identity a certificate is not enough for a user that is not in the list', async () => {
   const tree = (file: string): ConfigTree => ({
     clientTls: { mode: 'verify-full', keyFile: 'server.key', certFile: 'server.pem', caFile: 'ca.pem' },
     auth: { type: 'cert', file },

@@ -67,7 +67,7 @@ test('a shutdown serves clients that wait already', async () => {
   await over;
 });
 
-test('a shutdown leaves those who keep a server in session mode until they leave, and sends away who has none', async () => {
+test('a shutdown waits for clients that keep a server in session mode, and ends those without a server', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolMode: 'session' } });
   const holder = await pooler.connect();
   await holder.query("set work_mem = '7MB'");
@@ -82,7 +82,7 @@ test('a shutdown leaves those who keep a server in session mode until they leave
   await over;
 });
 
-test('a shutdown leaves who is pinned, and sends it away when it is not any more', async () => {
+test('a shutdown waits for a pinned client, and ends it when it is pinned no more', async () => {
   const pooler = await startTestPooler(db);
   const pinned = await RawSession.start(pooler, StartupCode.version30);
   await pinned.ask((writer) => writeQuery(writer, 'listen news'));
@@ -104,7 +104,7 @@ test('a shutdown ends those at the deadline, too', async () => {
   expect(errorOf(holder.received)).toMatchObject({ severity: 'FATAL', code: '57P01' });
 });
 
-test('a shutdown sends away who has waited in vain', async () => {
+test('a shutdown ends a client that has waited in vain', async () => {
   const timeouts = { queryWaitTimeout: '1s' };
   const pooler = await startTestPooler(db, { pooling: { poolSize: 1 }, timeouts });
   const holder = await pooler.connect();

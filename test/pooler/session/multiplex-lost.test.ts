@@ -121,11 +121,11 @@ class Scene {
 }
 
 describe.each(kinds)('a $kind behind other statements', (kind) => {
-  test('runs again, once, when a cancel request comes too late and hits it', async () => {
+  test('a shared statement runs again, once, when a cancel request comes too late and hits it', async () => {
     await hitByLateRequest(kind);
   });
 
-  test('does not keep its client from sharing connections later when it was run again', async () => {
+  test('a shared statement does not keep its client from sharing connections later when it was run again', async () => {
     const scene = await hitByLateRequest(kind);
     const [holder, other, hit] = scene.clients as [pg.Client, pg.Client, pg.Client];
     const answers = await scene.placeBehindEachOther([11, 12], [holder, hit, other]);

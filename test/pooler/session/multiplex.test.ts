@@ -74,7 +74,7 @@ describe.each(protocols)('statements of %s that wait', (_name, ask) => {
     expect(pooler.pooler.stats().pools[0]?.live).toBeLessThanOrEqual(2);
   });
 
-  test('do not fail when another one on the same connection does', async () => {
+  test('statements that share a connection do not fail when one of them does', async () => {
     const pooler = await sharing({ poolSize: 1 });
     const clients = await connectAll(pooler, 8);
     await Promise.all(
@@ -331,7 +331,7 @@ test('a statement behind one that turns out to be slow runs on another connectio
   await outsider.end();
 });
 
-test('the console shows who is behind whom', async () => {
+test('the console shows which client waits behind which', async () => {
   const pooler = await startTestPooler(db, {
     pooling: { poolSize: 1, multiplexDepth: depth, multiplexLongest: '10s' },
     admin: { adminUsers: [db.user] },

@@ -111,7 +111,7 @@ test('SHOW QUERY_STATS counts statements that share a connection with those of o
   });
 });
 
-test('SHOW ACTIVE_QUERIES shows who runs what on which server, and who waits for one', async () => {
+test('SHOW ACTIVE_QUERIES shows the client, the query and the server of each, and clients that wait for one', async () => {
   const pooler = await startTestPooler(db, { ...withConsole, pooling: { poolSize: 1 } });
   const admin = await pooler.connect(asAdmin);
   const [busy, waiting] = [

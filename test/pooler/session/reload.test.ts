@@ -134,7 +134,7 @@ test('a database that is not there any more loses its clients, those in a transa
   expect(await nameOf(untouched)).toBe(other.database);
 });
 
-test('a database that is not there any more loses those who keep their server, too', async () => {
+test('a database that was removed loses clients that keep their server, too', async () => {
   const { connect, reload } = await serving({ shop: at(db), more: at(db) }, { poolMode: 'session' });
   const client = await connect({ database: 'shop' });
   await client.query('select 1');
@@ -143,7 +143,7 @@ test('a database that is not there any more loses those who keep their server, t
   expect(await ended).toMatchObject({ code: '3D000' });
 });
 
-test('a database that is not there any more serves who waits for a server already, and lets it go then', async () => {
+test('a database that was removed serves clients that wait for a server already, and then ends them', async () => {
   const { connect, reload, pooler } = await serving({ shop: at(db), more: at(db) }, { poolSize: 1 });
   const [holder, waiting] = [await connect({ database: 'shop' }), await connect({ database: 'shop' })];
   await holder.query('begin; select 1');
@@ -179,7 +179,7 @@ test('a database whose user at the server is another one has its clients connect
   await vi.waitFor(() => expect(pooler.stats().pools.map(({ user }) => user)).toEqual(['reload_two']), soon);
 });
 
-test('a database whose user at the server is another one serves who waits already as the user that it was', async () => {
+test('a database whose user at the server was changed serves clients that wait already as the former user', async () => {
   const { connect, reload, pooler } = await serving({ shop: as('reload_one', 'one') }, { poolSize: 1 });
   const [holder, waiting] = [await connect({ database: 'shop' }), await connect({ database: 'shop' })];
   await holder.query('begin; select 1');
@@ -190,7 +190,7 @@ test('a database whose user at the server is another one serves who waits alread
   expect(await answer).toBe('reload_one');
 });
 
-test('a database whose user at the server is another one keeps those who come in under that very name', async () => {
+test('a database whose user at the server was changed keeps clients that log in under that very name', async () => {
   const { connect, reload } = await serving({ shop: at(db) });
   const client = await connect({ database: 'shop' });
   await client.query('select 1');

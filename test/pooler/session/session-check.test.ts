@@ -168,7 +168,7 @@ test('A setting that is changed unseen leaves what the client has set itself as 
 });
 
 test.each(['set session authorization', 'set role'])(
-  'A setting of an earlier client that only a superuser takes back is no error for one who said %s',
+  'A setting of an earlier client that only a superuser takes back is no error for a client that said %s',
   async (becomes) => {
     const pooler = await lone();
     const [first, second] = [await pooler.connect(), await pooler.connect()];

@@ -41,7 +41,7 @@ test('clients are spread over the workers, and all are served', async () => {
   for (const client of clients) await client.end();
 });
 
-test('says once where it listens, and its number is in the pid file', async () => {
+test('a pooler with several workers says once where it listens, and its number is in the pid file', async () => {
   const served = await serve(db, { admin: { pidFile: 'pid', adminUsers: [] } });
   expect(served.out.match(/listening on/g)).toHaveLength(1);
   expect(readFileSync(join(served.folder, 'pid'), 'utf8')).toBe(`${served.child.pid}\n`);
