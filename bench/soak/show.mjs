@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
+import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { startHeadgate } from '../pooler/poolers.mjs';
@@ -55,6 +56,8 @@ async function run(database, { length = 'full' } = {}) {
   const url = `postgresql://${database.user}:${password}@127.0.0.1:${pooler.port}/${name}`;
   const target = JSON.stringify({ port: pooler.port, metricsPort, user: attacker, database: name });
   const attackers = fork(attackersFile, [target]);
+  // Attackers have processors of their own elsewhere. Here they use what honest clients, pooler and server leave over.
+  if (attackers.pid !== undefined) setPriority(attackers.pid, constants.priority.PRIORITY_LOW);
   const honest = new HonestLoad();
   const direct = new HonestLoad();
   /** @type {{ without: number[], with: number[] }} */
