@@ -59,6 +59,8 @@ export class ClientLosses {
   /** The `end` event of an open client: its socket is gone. What the pool itself has out, it gives back by itself. */
   ended(connection: PgConnection): void {
     const { client, pooled } = connection;
+    // The program has ended it, after giving it back.
+    if (pooled.state === 'idle') this.#engine.broken(pooled, new Error('The idle client was ended.'));
     if (!connection.isHeldByCaller || pooled.state !== 'in_use') return;
     if (!client._ending) this.#warn(connection);
     this.#engine.lost(pooled);

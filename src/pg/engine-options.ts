@@ -72,7 +72,8 @@ export function resolvePolicy(options: Given): PoolPolicy {
   return policy;
 }
 
-/** pg-pool takes numbers written as texts, such as those of an environment variable. */
+/** pg-pool takes numbers written as texts, such as those of an environment variable, and `false` for "off". */
 export function numeric(value: unknown): unknown {
+  if (value === false) return null;
   return typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value;
 }

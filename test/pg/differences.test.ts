@@ -14,6 +14,7 @@
 //   onConnect rejects with nothing          | resolves without a client               | the caller's error
 //   the client's connect() throws           | the slot is lost                        | the caller's error, slot free
 //   a client in use loses its connection    | uncaught, unless someone listens        | the client's next query fails
+//   the program ends an idle client         | handed out, its next query fails        | not handed out
 //   such a client is never released         | keeps its place, end() waits for ever   | its place is free (lost-clients.test.ts)
 //   native client connects after a timeout  | handed out late                         | closed: a timeout is a timeout
 //   many callers on an empty pool           | a dial for each at once                 | dialLimit dials at once
@@ -420,6 +421,21 @@ test('a client in use that loses its connection still tells its listeners', asyn
   expect(heard).toHaveBeenCalledWith(lost);
   client.release();
   expect(pool.stats().totals.discarded.broken).toBe(1);
+  await pool.end();
+});
+
+test('a client that the program ends while it is idle is not handed out again', async () => {
+  const pool = newPool({ max: 2 });
+  const client = await pool.connect();
+  client.release();
+  const ended = eventOf(client, 'end');
+  const removed = vi.fn();
+  pool.on('remove', removed);
+  await client.end();
+  await ended;
+  expect([pool.totalCount, pool.stats().closing]).toEqual([0, 0]);
+  expect(removed).toHaveBeenCalledExactlyOnceWith(client);
+  await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
   await pool.end();
 });
 

@@ -99,6 +99,21 @@ everyPool(({ Pool, newPool, server }) => {
     await pool.end();
   });
 
+  test('a pool takes false for "off", as programs without types write it', async () => {
+    const off = {
+      idleTimeoutMillis: false,
+      connectionTimeoutMillis: false,
+      maxLifetimeSeconds: false,
+      maxUses: false,
+      min: false,
+      max: false,
+    };
+    const pool = newPool(off as object);
+    await pool.query('select 1');
+    expect([pool.idleCount, pool.options.max]).toEqual([1, 10]);
+    await pool.end();
+  });
+
   test('a pool hands every option on to the client', async () => {
     const pool = newPool({ binary: true, application_name: 'handed-on' });
     const client = await pool.connect();
