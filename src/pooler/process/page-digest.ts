@@ -6,9 +6,9 @@ import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/obser
 import { addTimes, timesOf } from '../../dashboard/time-window.js';
 import { FirstFew } from '../../kernel/first-few.js';
 import { timeBounds } from '../../observe/time-histogram.js';
+import { Pauses } from '../../runtime/pauses.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ConnectedClient } from '../clients/relay/connected-client.js';
-import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
 import { pageText, type StatementDigest, shownStatements } from './page-statements.js';
