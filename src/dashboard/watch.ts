@@ -128,8 +128,8 @@ export class Watch {
     this.#last = now;
     let sample: HistorySample | undefined;
     if (stale === undefined) {
-      const { at, counters, pools, reservoirs } = now;
-      this.#recent.add(at, { at, counters, pools, reservoirs });
+      const { at, counters, pools, poolCount, reservoirs } = now;
+      this.#recent.add(at, { at, counters, pools, poolCount, reservoirs });
       sample = sampleOf(watched);
     }
     const { source, id, events, audit } = this.#parts;
