@@ -1,5 +1,6 @@
 /** Makes what the page is sent of two observations: rates and percentiles are what changed between them. */
 import { FirstFew } from '../kernel/first-few.js';
+import { timeBounds } from '../observe/time-histogram.js';
 import { jainOf } from './jain.js';
 import type { BudgetRecord, Observation, PoolRecord, ShareRecord } from './observation.js';
 import type {
@@ -25,7 +26,7 @@ type Watched = Pick<
   Pick<Snapshot, 'statements' | 'running'>;
 
 /** The part of an observation that is compared with a later one. Several are kept, so it has no users. */
-export type Earlier = Pick<Observation, 'at' | 'counters' | 'pools' | 'reservoirs'>;
+export type Earlier = Pick<Observation, 'at' | 'counters' | 'pools' | 'poolCount' | 'reservoirs'>;
 
 /** `before`: what was seen at the beginning of the window; undefined at first. */
 export function watchedSections(before: Earlier | undefined, now: Observation): Watched {
@@ -88,11 +89,13 @@ function rateOver(from: number | undefined, to: number): (before: number | undef
 
 function poolRows(before: Earlier | undefined, now: Observation): PoolRow[] {
   const earlier = new Map(before?.pools.map((pool) => [keyOf(pool), pool]));
+  // A pool that was not among those of before, of which all are known, has begun to count since.
+  const isWhole = before !== undefined && before.poolCount === before.pools.length;
   const rate = rateOver(before?.at, now.at);
   // By name, so that rows do not jump from second to second.
   const sorted = [...now.pools].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
   return sorted.map((pool): PoolRow => {
-    const then = earlier.get(keyOf(pool));
+    const then = earlier.get(keyOf(pool)) ?? (isWhole ? nothingYet : undefined);
     const { queries, errors, queryTimes, waitTimes, shortage, ...same } = pool;
     return {
       ...same,
@@ -104,6 +107,9 @@ function poolRows(before: Earlier | undefined, now: Observation): PoolRow[] {
     };
   });
 }
+
+const noTimes = timeBounds.map(() => 0).concat(0);
+const nothingYet = { queries: 0, errors: 0, queryTimes: noTimes, waitTimes: noTimes };
 
 function keyOf({ user, database }: PoolRecord): string {
   return JSON.stringify([user, database]);

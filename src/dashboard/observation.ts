@@ -221,6 +221,8 @@ export interface RunningRecord {
   readonly database: string;
   readonly application: string;
   readonly server: number | undefined;
+  /** Has a transaction open, and runs nothing. */
+  readonly isIdle: boolean;
   /** Undefined where texts are not kept. */
   readonly text: string | undefined;
   readonly since: number;

@@ -3,6 +3,7 @@
  * different. Looking takes no more than a part of the time: where it takes long, it happens less often.
  */
 
+import { Pauses } from '../runtime/pauses.js';
 import type { EventLog } from './event-log.js';
 import { type Earlier, latelyOf, sampleOf, watchedSections } from './make-snapshot.js';
 import type { Observation } from './observation.js';
@@ -102,10 +103,10 @@ export class Watch {
     const began = performance.now();
     try {
       const seen = await this.source.observe(topRows);
-      this.#saw(seen, undefined);
+      await this.#saw(seen, undefined);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      if (this.#last !== undefined) this.#saw(this.#last, why);
+      if (this.#last !== undefined) await this.#saw(this.#last, why);
     }
     this.#isLooking = false;
     this.#tookMs = performance.now() - began;
@@ -117,22 +118,22 @@ export class Watch {
     ).unref();
   }
 
-  /** `stale`: the numbers are those of before, since nothing newer could be had. */
-  #saw(now: Observation, stale: string | undefined): void {
+  /** `stale`: the numbers are those of before, since nothing newer could be had. Callers of the program are served in between. */
+  async #saw(now: Observation, stale: string | undefined): Promise<void> {
+    const pauses = new Pauses();
+    await pauses.pause();
     if (this.#isClosed) return;
     const before = this.#recent.first?.value;
     const watched = watchedSections(before, now);
     this.#last = now;
     let sample: HistorySample | undefined;
     if (stale === undefined) {
-      const { at, counters, pools, reservoirs } = now;
-      this.#recent.add(at, { at, counters, pools, reservoirs });
+      const { at, counters, pools, poolCount, reservoirs } = now;
+      this.#recent.add(at, { at, counters, pools, poolCount, reservoirs });
       sample = sampleOf(watched);
-      this.#history.push(sample);
-      if (this.#history.length > keptSamples) this.#history.shift();
     }
     const { source, id, events, audit } = this.#parts;
-    this.#snapshot = {
+    const snapshot: Snapshot = {
       subject: {
         id,
         name: source.name,
@@ -149,13 +150,20 @@ export class Watch {
       errors: { byClass: now.counters.errors, recent: events.latest(shownEvents) },
       audit: audit().slice(0, shownAudit),
     };
-    this.#tell(this.#snapshot, sample);
+    const sections: [Section, string][] = [];
+    for (const [section, value] of Object.entries(snapshot)) {
+      await pauses.afterLongStep();
+      sections.push([section as Section, JSON.stringify(value)]);
+    }
+    if (this.#isClosed) return;
+    // At once: a browser that connects is told either all of it or nothing yet.
+    this.#snapshot = snapshot;
+    if (sample !== undefined) this.#history.push(sample);
+    if (this.#history.length > keptSamples) this.#history.shift();
+    this.#tell(sections, sample);
   }
 
-  #tell(snapshot: Snapshot, sample: HistorySample | undefined): void {
-    const sections = Object.entries(snapshot).map(
-      ([section, value]) => [section as Section, JSON.stringify(value)] as const,
-    );
+  #tell(sections: readonly (readonly [Section, string])[], sample: HistorySample | undefined): void {
     const changed = sections.filter(([section, text]) => this.#sent.get(section) !== text);
     this.#sent = new Map(sections);
     this.#number++;

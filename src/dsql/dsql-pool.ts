@@ -35,9 +35,9 @@ export class DsqlPool extends Pool {
   /** Where the cluster is. */
   readonly endpoint: Endpoint;
   /** The limit above `max`: the `leases` given, or those in DynamoDB that the environment asks for. */
-  readonly leases: Leases | undefined;
+  declare readonly leases: Leases | undefined;
   /** How fast connections are opened: the `rateLimiter` given, the one in DynamoDB that the environment asks for, or the process's own. */
-  readonly rateLimiter: RateLimiter | undefined;
+  declare readonly rateLimiter: RateLimiter | undefined;
   readonly #explanation: readonly ExplainedSetting[];
   readonly #leaveFleet: () => Promise<void>;
 
@@ -51,8 +51,6 @@ export class DsqlPool extends Pool {
     const { limits, leave } = joinFleet(endpoint, distributed, credentials, note);
     const { leases, rateLimiter, ...others } = { ...poolOptions, ...limiter, ...limits };
     super({ ...others, leases, rateLimiter, Client: undefined }, defineDsqlClient(Base, settings));
-    this.leases = leases;
-    this.rateLimiter = rateLimiter;
     this.#leaveFleet = leave;
     this.endpoint = endpoint;
     this.#explanation = explanation;

@@ -5,7 +5,7 @@ import type { PoolStats } from '../core/pool-stats.js';
 export interface ObservedPool {
   readonly name: string;
   stats(): PoolStats;
-  /** Limits above the pool, as in a `DsqlPool`. Those in DynamoDB are exposed with the pool. */
+  /** Limits above the pool. Those in DynamoDB are exposed with the pool. */
   readonly leases?: unknown;
   readonly rateLimiter?: unknown;
 }

@@ -8,7 +8,9 @@
 import type { EventEmitter } from 'node:events';
 import { ConnectionPool } from '../core/connection-pool.js';
 import { PoolClosedError } from '../core/errors.js';
+import type { Leases } from '../core/leases.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import type { RateLimiter } from '../core/rate-limiter.js';
 import type { Duration } from '../kernel/duration.js';
 import { detached } from '../runtime/detached.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
@@ -48,6 +50,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly Client: PgClientClass;
     readonly Promise: PromiseConstructor;
     readonly name: string;
+    readonly leases: Leases | undefined;
+    readonly rateLimiter: RateLimiter | undefined;
     ending = false;
     ended = false;
 
@@ -58,6 +62,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const given = { ...options } as Record<string, unknown>;
       const { policy, name, pipelineDepth, warnAfter, onOpenTransaction } = resolvePoolOptions(given);
       this.name = name;
+      this.leases = policy.leases;
+      this.rateLimiter = policy.rateLimiter;
       this.options = publicOptions(options as Record<string, unknown> | null | undefined, {
         read: () => engine.limit,
         write: (max) => this.resize(max),

@@ -1,6 +1,8 @@
 /** The public interface of the drop-in: everything of `pg.Pool`, and Headgate's additions. */
 import type { Pool as PgPool, PoolClient as PgPoolClient } from 'pg';
+import type { Leases } from '../core/leases.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import type { RateLimiter } from '../core/rate-limiter.js';
 import type { Duration } from '../kernel/duration.js';
 import type { PoolOptions } from './pool-options.js';
 
@@ -81,6 +83,9 @@ export interface Pool extends PgPool, AsyncDisposable {
 
   /** The pool's name in metrics and messages. */
   readonly name: string;
+  /** The budget above `max`, and the limiter of how fast connections are opened: those given as options. */
+  readonly leases: Leases | undefined;
+  readonly rateLimiter: RateLimiter | undefined;
 }
 
 /** The class of such pools. A `Client` class may stand in for `pg.Client`, as the second argument or as an option. */

@@ -1,8 +1,10 @@
 /** The engine for programs: any kind of connection, in real time, with promises and AbortSignals. */
 import { ConnectionPool } from '../core/connection-pool.js';
 import { ForeignReleaseError } from '../core/errors.js';
+import type { Leases } from '../core/leases.js';
 import { type PolicyOptions, readPolicy } from '../core/pool-policy.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import type { RateLimiter } from '../core/rate-limiter.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { ChannelPublisher } from './channels.js';
@@ -62,6 +64,9 @@ export interface AcquireOptions {
  */
 export class PromisePool<C> {
   readonly name: string;
+  /** The budget above `max`, and the limiter of how fast connections are opened: those given as options. */
+  readonly leases: Leases | undefined;
+  readonly rateLimiter: RateLimiter | undefined;
   readonly #engine: ConnectionPool<C>;
   readonly #noticesHolders: boolean;
 
@@ -70,6 +75,8 @@ export class PromisePool<C> {
     // A socket keeps the program running by itself; waiting for an idle connection to be closed must not.
     const policy = readPolicy(read, false);
     this.name = read.string('name', 'pool');
+    this.leases = policy.leases;
+    this.rateLimiter = policy.rateLimiter;
     const warnAfter = read.duration('warnAfter', usualWarnAfter, Infinity);
     read.callback('connect', true);
     for (const optional of ['close', 'destroy', 'check']) read.callback(optional, false);

@@ -41,6 +41,21 @@ test('the sections of a snapshot with 10,000 users, twelve are shown and the oth
   expect(JSON.stringify({ ...sections, sample: sampleOf(sections) }).length).toBeLessThan(10_000);
 });
 
+test('a pool that began within the window has numbers from its beginning, unless it may have been left out before', () => {
+  const times = timesOf([1, 2, 3, 400]);
+  const now = observation({
+    at: 10_000,
+    pools: [pool('web', { queries: 40, queryTimes: times })],
+    poolCount: 1,
+  });
+  const before = observation({ at: 0, pools: [], poolCount: 0 });
+  const [row] = watchedSections(before, now).pools.rows;
+  expect(row?.queriesPerSecond).toBe(4);
+  expect(row?.query?.count).toBe(4);
+  const [unknown] = watchedSections({ ...before, poolCount: 5 }, now).pools.rows;
+  expect([unknown?.queriesPerSecond, unknown?.query]).toEqual([0, null]);
+});
+
 test('users that a budget does not list are counted among the others', () => {
   const users = [share('a', { held: 3, demand: 3, share: 10 }), share('b', { held: 0, demand: 0, share: 1 })];
   const listed = { ...budget({ users }), unlisted: { count: 9_998, share: 40 } };

@@ -98,8 +98,8 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
   test('statements are ordered by all of their time, or by their slowest call', async () => {
     const pooler = await startPooler();
     const client = await pooler.connect();
-    await client.query('select pg_sleep(0.2)');
-    for (let n = 0; n < 20; n++) await client.query('select pg_sleep(0.05), 2');
+    await client.query('select pg_sleep(1)');
+    for (let n = 0; n < 30; n++) await client.query('select pg_sleep(0.05), 2');
     const page = await open(pooler.address, viewer);
     const first = () => page.locator('#statements tbody tr').first().locator('code').innerText();
     await vi.waitFor(async () => expect(await first()).toBe('select pg_sleep(?), ?'), soon);

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SessionAnswer } from '../../src/dashboard/snapshot.js';
 import { type DashboardAction, type DashboardOptions, dashboard } from '../../src/dashboard.js';
-import { Pool } from '../../src/index.js';
+import { Pool, tokenBucket } from '../../src/index.js';
 import { startTestPooler } from '../support/pooler.js';
 import { withDatabase } from '../support/postgres.js';
 import { lookAt } from './look-at.js';
@@ -52,6 +52,14 @@ test('the page has the numbers of the pool: connections by state, waiting caller
   }, soon);
   for (const client of clients) client.release();
   (await waiting).release();
+});
+
+test('the page has the rate at which a pool may open connections', async () => {
+  const { base } = await startPage({}, { rateLimiter: tokenBucket({ rate: 50, burst: 7 }) });
+  await vi.waitFor(async () => {
+    const { rates } = await lookAt(base, password);
+    expect(rates).toEqual([expect.objectContaining({ server: 'orders', burst: 7 })]);
+  }, soon);
 });
 
 test('the pool is paused, resumed and resized from the page', async () => {

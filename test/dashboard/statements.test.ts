@@ -23,7 +23,8 @@ afterAll(() => db.drop());
 test('the page has what statements cost, the costliest first, and the text of those that run', async () => {
   const { pooler, connect } = await startTestPooler(db, { observability });
   const base = `http://127.0.0.1:${pooler.metricsPort}`;
-  const [holder, waiting] = [await connect(), await connect()];
+  const [holder, waiting, listener] = [await connect(), await connect(), await connect()];
+  await listener.query('listen orders');
   for (let n = 1; n <= 3; n++) await holder.query(`select generate_series(1, ${n}) as number`);
   await expect(holder.query('select 1 / 0')).rejects.toThrow('division by zero');
   await holder.query("select pg_sleep(0.05), 'secret'");
@@ -32,7 +33,10 @@ test('the page has what statements cost, the costliest first, and the text of th
   await vi.waitFor(async () => {
     const snapshot = await lookAt(base, password);
     const running = snapshot.running.find(({ text }) => text === 'select pg_advisory_xact_lock(?)');
-    expect(running).toMatchObject({ user: db.user, database: db.database });
+    expect(running).toMatchObject({ user: db.user, database: db.database, isIdle: false });
+    // The one that holds the lock has its transaction open; the one that listens does nothing.
+    expect(snapshot.running.map(({ isIdle }) => isIdle).sort()).toEqual([false, true]);
+    expect(snapshot.pins.byReason).toEqual({ listen: 1 });
     const statements = snapshot.statements ?? [];
     const common = { user: db.user, database: db.database };
     expect(statements).toContainEqual(

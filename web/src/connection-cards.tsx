@@ -155,14 +155,18 @@ export const RunningCard = memo(({ running, at }: RunningProps) => (
         label="At work"
         heads={[['For', true], ['User'], ['Database'], ['Client', true], ['Server', true], ['Statement']]}
       >
-        {running.slice(0, 15).map(({ client, user, database, application, server, text, since }) => (
+        {running.slice(0, 15).map(({ client, user, database, application, server, isIdle, text, since }) => (
           <tr key={client}>
             <td class={`number ${at - since > 30_000 ? 'busy' : ''}`}>{ms(Math.max(0, at - since))}</td>
             <th scope="row">{user}</th>
             <td>{database}</td>
             <td class="number">{client}</td>
             <td class="number">{server ?? ''}</td>
-            <td>{text === undefined ? <span class="muted">{application}</span> : <code>{text}</code>}</td>
+            <td>
+              {isIdle && <span class="muted">idle in transaction {application}</span>}
+              {!isIdle && text === undefined && <span class="muted">{application}</span>}
+              {!isIdle && text !== undefined && <code>{text}</code>}
+            </td>
           </tr>
         ))}
       </Table>

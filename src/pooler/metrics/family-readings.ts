@@ -1,8 +1,8 @@
 /** Readings of all metrics at one moment, and how those of several processes are joined. */
 import type { FamilyHead, SampleGroup } from '../../observe/metric-text.js';
+import type { Pauses } from '../../runtime/pauses.js';
 import type { PoolerFamily } from './family-readers.js';
 import { type FamilyReading, readingOf } from './family-reading.js';
-import type { Pauses } from './pauses.js';
 import { processFamilies } from './pooler-families.js';
 import type { ProcessReading } from './process-reading.js';
 import { type ShareReading, shareFamilies } from './share-families.js';

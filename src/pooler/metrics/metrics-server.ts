@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { HttpConnections } from '../../net/http-connections.js';
 import { isKnownHost } from '../../net/known-host.js';
 import { familyTexts, metricTextType } from '../../observe/metric-text.js';
+import { Pauses } from '../../runtime/pauses.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-reading.js';
-import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
 
 /** Source of the metrics: one process, or several together. */

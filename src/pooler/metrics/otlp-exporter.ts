@@ -2,11 +2,12 @@
  * Sends the metrics to a collector of OpenTelemetry at an interval, by OTLP over HTTP as JSON. One export at a time, in requests of bounded
  * size, each with a deadline; clients are served in between. What a failed export had is in the next one, since counts are cumulative.
  */
+
+import { Pauses } from '../../runtime/pauses.js';
 import type { PoolerLog } from '../log.js';
 import { allMetrics } from './all-metrics.js';
 import type { FamilyReading } from './family-reading.js';
 import { attributesOf, type OtlpMetric, otlpMetric } from './otlp-payload.js';
-import { Pauses } from './pauses.js';
 import { SeriesStarts } from './series-starts.js';
 
 export interface OtlpTarget {

@@ -4,10 +4,10 @@
  */
 import type { Sample } from '../../observe/metric-family.js';
 import type { SampleGroup } from '../../observe/metric-text.js';
+import { Pauses } from '../../runtime/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { emptyValues, type FamilyReading, headOnly, withBase } from './family-reading.js';
 import { FamilySums } from './family-sums.js';
-import { Pauses } from './pauses.js';
 import { poolMetricTable } from './pool-metric-table.js';
 import { type PoolReading, readPool } from './pool-reading.js';
 import { poolFamilies } from './pooler-families.js';

@@ -1,10 +1,11 @@
 /** Periodic work: client timeouts, pool sizes, unused pools, files and averages. */
+
+import { Pauses } from '../../runtime/pauses.js';
 import { systemClock } from '../../runtime/system.js';
 import { timeouts } from '../clients/session-errors.js';
 import { housekeepingPauseOf } from '../config/housekeeping-pause.js';
 import { poolKeptFor } from '../config/pool-settings.js';
 import { limitWithReserve } from '../config/reserve.js';
-import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { endLogin } from './pending-clients.js';
 import type { PoolerState } from './pooler-state.js';

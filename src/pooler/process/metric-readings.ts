@@ -1,6 +1,7 @@
 /** Reads the present metrics of the process and the clients of its pools. */
+
+import type { Pauses } from '../../runtime/pauses.js';
 import { systemClock } from '../../runtime/system.js';
-import type { Pauses } from '../metrics/pauses.js';
 import type { CountedState, PoolClients } from '../metrics/pool-reading.js';
 import type { LoopDelay, ProcessReading } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';

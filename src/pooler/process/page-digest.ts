@@ -6,9 +6,9 @@ import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/obser
 import { addTimes, timesOf } from '../../dashboard/time-window.js';
 import { FirstFew } from '../../kernel/first-few.js';
 import { timeBounds } from '../../observe/time-histogram.js';
+import { Pauses } from '../../runtime/pauses.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ConnectedClient } from '../clients/relay/connected-client.js';
-import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
 import { pageText, type StatementDigest, shownStatements } from './page-statements.js';
@@ -99,7 +99,8 @@ export class DigestReader {
         const known = doing === 'active' ? 'active' : 'idle';
         callers[known]++;
         callersOf(byPool, pool)[known]++;
-        if (known === 'active') running.add(session);
+        // A pinned client that asks nothing is among the pinned ones.
+        if (session.state !== 'idle') running.add(session);
       }
       if (pin === undefined) continue;
       pinCount++;
@@ -272,7 +273,7 @@ function pinRecord({ identity, pin, pinnedAt, told }: ConnectedClient): PinRecor
   return { client: id, user, database, application, reason: pin ?? '', since: pinnedAt };
 }
 
-function runningRecord({ identity, times, backend, told, running }: ConnectedClient): RunningRecord {
+function runningRecord({ identity, times, backend, told, running, state }: ConnectedClient): RunningRecord {
   const { id, user, database } = identity;
   const text = running?.current?.text;
   return {
@@ -281,6 +282,7 @@ function runningRecord({ identity, times, backend, told, running }: ConnectedCli
     database,
     application: told.get('application_name') ?? '',
     server: backend?.id,
+    isIdle: state === 'idle in transaction',
     text: text === undefined ? undefined : pageText(text),
     since: Date.now() - Math.max(0, systemClock.now() - times.askedAt),
   };

@@ -1,4 +1,6 @@
 /** Numbers of all processes together, for the metrics and the page. */
+
+import { Pauses } from '../../runtime/pauses.js';
 import { systemClock } from '../../runtime/system.js';
 import type { LocalRates } from '../budgets/connection-rates.js';
 import type { ShareLog } from '../budgets/share-log.js';
@@ -7,7 +9,6 @@ import type { FamilyReading } from '../metrics/family-reading.js';
 import { joinReadings, readShares } from '../metrics/family-readings.js';
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
-import { Pauses } from '../metrics/pauses.js';
 import type { Digest } from '../process/page-digest.js';
 import type { PoolerHost } from '../process/pooler.js';
 import { mostQuietUsers, type PoolerFacts } from '../process/pooler-source.js';

@@ -1,6 +1,6 @@
 /** Splits long work into short pieces, with other work in between. */
-import { Fifo } from '../../kernel/fifo.js';
-import { systemClock } from '../../runtime/system.js';
+import { Fifo } from '../kernel/fifo.js';
+import { systemClock } from './system.js';
 
 /** Duration of one piece: clients wait no longer than that. */
 const pieceMs = 0.3;

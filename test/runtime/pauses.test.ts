@@ -1,8 +1,8 @@
 // Work of many pools and users is done in pieces, and sockets are served in between.
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Pauses } from '../../../src/pooler/metrics/pauses.js';
-import { systemClock } from '../../../src/runtime/system.js';
+import { Pauses } from '../../src/runtime/pauses.js';
+import { systemClock } from '../../src/runtime/system.js';
 
 test('several works that pause do one piece together between two looks at the sockets, each in turn', async () => {
   const spy = vi.spyOn(systemClock, 'now').mockImplementation(() => performance.now() * 1_000);
