@@ -98,7 +98,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
     expect(await run('status', ...where)).toMatchObject({ code: 0, out: 'Nothing is kept in this table.\n' });
   });
 
-  test('shows who holds what, says what is wrong, and repairs it only when told to', async () => {
+  test('headgate dynamodb shows the holders, reports mistakes, and repairs them only when told to', async () => {
     await write(lease('a', 3));
     await write(lease('b', 2));
     await write({

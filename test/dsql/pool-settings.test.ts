@@ -37,7 +37,7 @@ test.each<DsqlPoolOptions>([{ warmup: false }, { keeper: false }])(
   },
 );
 
-test('a pool without a reservoir that is not kept at a size lets go of what is idle for 10 minutes', () => {
+test('a pool without a reservoir and without a fixed size closes connections that were idle for 10 minutes', () => {
   const { policy } = resolve({ warmup: false, keeper: false });
   expect(policy).toMatchObject({ warmup: undefined, keeper: undefined, idleTimeout: 600_000 });
 });

@@ -324,7 +324,7 @@ test('shares a maximum holds while others want more', () => {
   expect(bounded.connections).toBe(3);
 });
 
-test('shares the databases of one user share what it has', () => {
+test('the databases of one user share its connections', () => {
   const town = new Town({ capacity: 20 });
   const a = town.arrive('one', { clients: 50, queryMs: 10 }, 'a');
   town.arrive('other', { clients: 50, queryMs: 10 });
