@@ -338,7 +338,7 @@ export class Pooler {
   #reloadFromHost(): void {
     const { readConfig } = this.#host;
     if (readConfig === undefined)
-      throw new ServingError('There is no configuration that could be read again.');
+      throw new ServingError('No configuration to reload: the pooler was started without a file.');
     this.#state.change(readConfig.call(this.#host));
   }
 
