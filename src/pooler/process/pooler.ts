@@ -338,7 +338,7 @@ export class Pooler {
   #reloadFromHost(): void {
     const { readConfig } = this.#host;
     if (readConfig === undefined)
-      throw new ServingError('No configuration to reload: the pooler was started without a file.');
+      throw new ServingError('No configuration to reload: the pooler has no source to read it from.');
     this.#state.change(readConfig.call(this.#host));
   }
 

@@ -324,7 +324,7 @@ export class Supervisor {
   async #reloadFromHost(): Promise<void> {
     const { readConfig } = this.#host;
     if (readConfig === undefined)
-      throw new ServingError('No configuration to reload: the pooler was started without a file.');
+      throw new ServingError('No configuration to reload: the pooler has no source to read it from.');
     await this.reload(readConfig.call(this.#host));
   }
 
