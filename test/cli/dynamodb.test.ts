@@ -86,7 +86,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
     });
   };
 
-  test('creates it, and may be called again', async () => {
+  test('headgate dynamodb setup creates the table, and may be called again', async () => {
     expect(await run('setup', ...where)).toMatchObject({
       code: 0,
       out: 'The table connections is created; its TTL on ttl_epoch is switched on.\n',

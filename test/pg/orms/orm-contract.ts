@@ -91,7 +91,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('show nothing to others before they commit, and all of it afterwards', async () => {
+    test('transactions of an ORM show nothing to others before they commit, and all of it afterwards', async () => {
       const orm = ormOn(fixture.newPool({ max: 2 }));
       await orm.transaction(async (run) => {
         await run('insert into entry (id) values (1)');
@@ -129,7 +129,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    test('survive the failure of a savepoint within them', async () => {
+    test('transactions of an ORM survive the failure of a savepoint within them', async () => {
       const orm = ormOn(fixture.newPool({ max: 1 }));
       await orm.nested(
         async (run) => void (await run('insert into entry (id) values (1)')),
