@@ -9,11 +9,6 @@ const pool = new Pool({
   max: 4,
   application_name: 'headgate-drizzle',
 });
-// A client whose connection is lost in the middle of a transaction emits `error`. Drizzle does not listen to it, and an
-// `error` without a listener ends the process.
-pool.on('connect', (client) =>
-  client.on('error', (error) => console.error('connection lost:', error.message)),
-);
 const db = drizzle(pool);
 
 const accounts = pgTable('headgate_drizzle_account', {

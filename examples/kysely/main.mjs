@@ -8,11 +8,6 @@ const pool = new Pool({
   max: 4,
   application_name: 'headgate-kysely',
 });
-// A client whose connection is lost in the middle of a transaction emits `error`. Kysely does not listen to it, and an
-// `error` without a listener ends the process.
-pool.on('connect', (client) =>
-  client.on('error', (error) => console.error('connection lost:', error.message)),
-);
 const db = new Kysely({ dialect: new PostgresDialect({ pool, cursor: Cursor }) });
 
 await db.schema.dropTable('headgate_kysely_account').ifExists().execute();

@@ -40,7 +40,9 @@ export function serveArguments(args: readonly string[]): string[] {
   const { values, positionals: files, mistakes } = readCommandLine(args, kinds, shorts);
   if (mistakes.length > 0) throw wrongUsage(mistakes);
   if (values.has('reboot'))
-    throw new UsageError('-R is not there; headgate pgbouncer --help says what to do in its place');
+    throw new UsageError(
+      '-R (online restart) is not supported; headgate pgbouncer --help says what to do instead',
+    );
   const found = Object.entries({ daemon: '-d', quiet: '-q', verbose: '-v', version: '-V' }).flatMap(
     ([name, flag]) => (values.has(name) ? [flag] : []),
   );

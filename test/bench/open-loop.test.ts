@@ -31,7 +31,7 @@ function endlessPool({ beforeServing, query = nextTurn }: Behaviour = {}): PoolU
   };
 }
 
-test('every caller asks once, and gives back what it got', async () => {
+test('every caller asks once, and releases its connection', async () => {
   const pool = endlessPool();
   const outcome = await new OpenLoop(pool, load).run();
   expect(outcome.tookMs).toHaveLength(callers);

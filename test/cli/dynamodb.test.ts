@@ -86,7 +86,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
     });
   };
 
-  test('creates it, and may be called again', async () => {
+  test('headgate dynamodb setup creates the table, and may be called again', async () => {
     expect(await run('setup', ...where)).toMatchObject({
       code: 0,
       out: 'The table connections is created; its TTL on ttl_epoch is switched on.\n',
@@ -98,7 +98,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
     expect(await run('status', ...where)).toMatchObject({ code: 0, out: 'Nothing is kept in this table.\n' });
   });
 
-  test('shows who holds what, says what is wrong, and repairs it only when told to', async () => {
+  test('headgate dynamodb shows the holders, reports mistakes, and repairs them only when told to', async () => {
     await write(lease('a', 3));
     await write(lease('b', 2));
     await write({

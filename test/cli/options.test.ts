@@ -99,7 +99,7 @@ describe.each(commands)('headgate %s', (command, wrong, meant, withValue) => {
     },
   );
 
-  test('explains itself with --help', async () => {
+  test('the command explains itself with --help', async () => {
     const { code, out, err } = await run(...words, wrong, '--help');
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/^Usage: headgate /);

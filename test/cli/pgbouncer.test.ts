@@ -35,7 +35,7 @@ test.each([
 test.each([
   [[], 'Need config file'],
   [['a.ini', 'b.ini'], 'one configuration file is enough'],
-  [['-R', 'p.ini'], '-R is not there'],
+  [['-R', 'p.ini'], '-R (online restart) is not supported'],
   [['-x', 'p.ini'], '-x is not an option'],
   [['p.ini', '-u'], '-u needs a value'],
 ])('headgate pgbouncer %j says what is wrong', (args, message) => {

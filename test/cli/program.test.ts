@@ -27,7 +27,7 @@ function run(
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
 }
 
-test('begins with the line that lets a shell run it', () => {
+test('the program begins with the line that lets a shell run it', () => {
   expect(readFileSync(program, 'utf8').startsWith('#!/usr/bin/env node\n')).toBe(true);
 });
 

@@ -122,7 +122,7 @@ class Stage {
   }
 }
 
-test('headgate serve --check says that a configuration is good, and what it is', async () => {
+test('headgate serve --check says that a configuration is good, and shows it', async () => {
   const stage = new Stage();
   expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
   expect(stage.out).toMatch(/^the configuration is good\n {2}listens on 127\.0\.0\.1:6432 and /);

@@ -40,7 +40,7 @@ describe('What failed several times', () => {
   const policy = { base: 100, cap: 1_000 };
   const down = new Error('down');
 
-  test('What failed several times may be tried at once at first, and after each failure only after a longer delay', () => {
+  test('A dial may be tried at once at first, and after each failure only after a longer delay', () => {
     const backoff = new Backoff(policy, { next: () => 0.5 });
     expect(backoff.retryAt).toBeLessThan(0);
     const delays = [1, 2, 3, 4, 5, 6].map((failures) => {
@@ -52,7 +52,7 @@ describe('What failed several times', () => {
     expect(delays).toEqual([50, 100, 200, 400, 500, 500]);
   });
 
-  test('What failed several times is not tried sooner because another attempt of the same wave drew a shorter delay', () => {
+  test('A dial that failed several times is not tried sooner because another attempt of the same wave drew a shorter delay', () => {
     let draw = 1;
     const backoff = new Backoff(policy, { next: () => draw });
     backoff.failed(down, 0);
@@ -61,7 +61,7 @@ describe('What failed several times', () => {
     expect(backoff.retryAt).toBe(100);
   });
 
-  test('What failed several times may be tried at once when something changed, but the next failure counts on', () => {
+  test('A dial that failed several times may be tried at once when something changed, but the next failure counts on', () => {
     const backoff = new Backoff(policy, { next: () => 0.5 });
     backoff.failed(down, 0);
     backoff.failed(down, 0);
@@ -80,7 +80,7 @@ describe('What failed several times', () => {
     expect(backoff.lastError).toEqual(new Error('none left'));
   });
 
-  test('What failed several times is forgotten with a success', () => {
+  test('Failures are forgotten with a success', () => {
     const backoff = new Backoff(policy, { next: () => 0.5 });
     for (let n = 0; n < 5; n++) backoff.failed(down, 0);
     backoff.succeeded();

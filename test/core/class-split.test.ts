@@ -107,7 +107,7 @@ test('The split of a budget between regular and reserved work loses no slot to r
   expect(new ClassSplit().split(0, 9, 9)).toMatchObject({ regular: 0, reserved: 0 });
 });
 
-test('The split of a budget between regular and reserved work refuses what is no ratio and what is no number of connections, by name', () => {
+test('The split of a budget between regular and reserved work refuses a wrong ratio and a wrong number of connections, by name', () => {
   expect(() => new ClassSplit({ reservedRatio: 1.1 })).toThrow(PoolOptionsError);
   expect(() => new ClassSplit({ reservedRatio: Number.NaN })).toThrow(
     /reservedRatio: must be a number from 0 to 1/,

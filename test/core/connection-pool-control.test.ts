@@ -73,7 +73,7 @@ test('Resizing approves nothing until enough has closed', () => {
   expect(world.server.dialed).toBe(5);
 });
 
-test('Resizing refuses what is no limit, and changes nothing', () => {
+test('Resizing refuses a value that is no limit, and changes nothing', () => {
   const world = withIdle(1, { max: 1 });
   for (const nonsense of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     expect(() => world.pool.resize(nonsense)).toThrow(RangeError);
@@ -122,7 +122,7 @@ test('Draining opens connections for waiting callers, and gives up dials that no
   expect(world.server.sockets.size).toBe(0);
 });
 
-test('Draining at its deadline refuses the queue and destroys what is still in use; a release after that is no mistake', () => {
+test('Draining at its deadline refuses the queue and destroys connections in use; a later release is no mistake', () => {
   const world = withIdle(1, { max: 1 });
   const holder = world.mustTake();
   const queued = world.ask();

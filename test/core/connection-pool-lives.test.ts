@@ -6,7 +6,7 @@ import { dialMs, type FakeSocket } from '../support/fake-server.js';
 import { type Caller, VirtualWorld } from '../support/virtual-world.js';
 import { minute, outcomes, reasons, silent, withIdle } from './scenes.js';
 
-test('Retirement closes what was idle for too long, down to minIdle', () => {
+test('Retirement closes connections that were idle for too long, down to minIdle', () => {
   const world = withIdle(4, { max: 4, minIdle: 1, idleTimeout: '30s', maxLifetime: 0 });
   world.advance(29_999);
   expect(world.pool.idle).toBe(4);
@@ -33,7 +33,7 @@ test('Retirement closes these, too, once fewer are to be kept', () => {
   expect(world.pool.live).toBe(0);
 });
 
-test('Retirement never closes for idleness what is in use', () => {
+test('Retirement never closes a connection in use for idleness', () => {
   const world = withIdle(1, { max: 1, idleTimeout: '30s', maxLifetime: 0 });
   const lease = world.mustTake();
   world.advance(10 * minute);
@@ -83,7 +83,7 @@ test('Retirement lets a borrower finish with a connection that reached its end, 
   expect(lease.socket.reason).toBe('max_lifetime');
 });
 
-test('Retirement closes in time what comes back in the very millisecond of its end', () => {
+test('Retirement closes in time a connection that is released in the very millisecond of its end', () => {
   const world = withIdle(1, { max: 1, maxLifetime: '1m', maxLifetimeJitter: 0, idleTimeout: 0 });
   world.alarm.granularityMs = 1;
   const lease = world.mustTake();
@@ -127,7 +127,7 @@ test('Retirement closes a connection that was used as often as it may', () => {
   expect(next.socket.id).toBe(2);
 });
 
-test('Retirement closes what comes back with an error, and what broke while it was in use', () => {
+test('Retirement closes connections that are released with an error, or broke while in use', () => {
   const world = withIdle(2, { max: 2 });
   const [bad, broken] = [world.mustTake(), world.mustTake()];
   bad.release(new Error('protocol out of step'));
@@ -178,7 +178,7 @@ test('Closing does not wait at all where the time for it is 0', () => {
   expect(world.pool.counts()).toMatchObject({ closing: 0 });
 });
 
-test('Checking checks on checkout what was idle for longer than it should have been, and lends it if it is well', () => {
+test('Checking asks a connection that was idle for too long before a checkout, and hands it out if it answers', () => {
   const world = withIdle(1, { max: 1, checkAfterIdle: '10s' });
   world.advance(10_001);
   expect(world.take()).toBeUndefined();

@@ -30,7 +30,7 @@ function ask(calendar: ExpiryCalendar, endings: readonly number[], now: number, 
 const ending = fc.double({ min: 0, max: 2 * lifetimeMs, noNaN: true });
 const rate = fc.constantFrom(0.0005, 0.003, 0.01, 0.1, 2);
 
-test('What is overdue is what the exact endings say, and no more than they say one day later', () => {
+test('The overdue number is that of the exact endings, and no more than that of one day later', () => {
   fc.assert(
     fc.property(fc.array(ending, { maxLength: 60 }), ending, rate, (endings, now, perMs) => {
       const overdue = ask(calendarOf(endings), endings, now, perMs);
@@ -41,7 +41,7 @@ test('What is overdue is what the exact endings say, and no more than they say o
   );
 });
 
-test('What is overdue is nothing while there is time to replace all of a crowd, and one more each time that one could be opened', () => {
+test('The overdue number is 0 while there is time to replace all of a crowd, and grows by one each time that one could be opened', () => {
   // A hundred end together; ten a second can be opened, so the first must go ten seconds before.
   const crowd = Array.from({ length: 100 }, () => 20_000);
   const calendar = calendarOf(crowd);
@@ -51,13 +51,13 @@ test('What is overdue is nothing while there is time to replace all of a crowd, 
   ).toEqual([0, 0, 1, 10, 50, 100]);
 });
 
-test('What is overdue is nothing where endings are as far apart as openings', () => {
+test('The overdue number is 0 where endings are as far apart as openings', () => {
   const spread = Array.from({ length: 100 }, (_, n) => 10_000 + n * 200);
   const calendar = calendarOf(spread);
   for (let now = 0; now < 9_700; now += 50) expect(calendar.overdue(now, 10_000, 6 / 1_000)).toBe(0);
 });
 
-test('What is overdue is seen behind a quiet time: a few that end early do not hide a crowd that ends later', () => {
+test('The overdue number is seen behind a quiet time: a few that end early do not hide a crowd that ends later', () => {
   const endings = [5_000, ...Array.from({ length: 40 }, () => 12_000)];
   const calendar = calendarOf(endings);
   // Forty-one are to be replaced by the twelfth second: at four a second from 1.75 s on.
@@ -117,7 +117,7 @@ const history = fc.array(
   { maxLength: 120 },
 );
 
-test('What a calendar remembers from its last look changes no answer: whatever came and went, it is the answer of a calendar that remembers nothing', () => {
+test('The memory of a calendar of its last look changes no answer: it equals that of a calendar without memory', () => {
   fc.assert(
     fc.property(history, (happenings: readonly Happening[]) => {
       const calendar = new ExpiryCalendar(lifetimeMs);
@@ -142,7 +142,7 @@ test('What a calendar remembers from its last look changes no answer: whatever c
   );
 });
 
-test('What a calendar remembers from its last look never lies about a quiet time: until then nothing is overdue, and a moment later something is', () => {
+test('The memory of a calendar of its last look is right about a quiet time: until its end nothing is overdue, and a moment later something is', () => {
   fc.assert(
     fc.property(
       fc.array(ending, { minLength: 1, maxLength: 60 }),

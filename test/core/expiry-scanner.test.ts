@@ -295,7 +295,7 @@ function play(scene: Scene, happenings: readonly Happening[], afterEach: (now: n
   return now;
 }
 
-test('Whatever is opened, taken, given back and closed nothing idle is older than a scan, nothing is discarded twice, and nothing that is in use is touched', () => {
+test('In random lives no idle connection outlives a scan, none is discarded twice, and none in use is touched', () => {
   fc.assert(
     fc.property(history, (happenings) => {
       const scene = new Scene();
@@ -311,7 +311,7 @@ test('Whatever is opened, taken, given back and closed nothing idle is older tha
   );
 });
 
-test('Whatever is opened, taken, given back and closed nothing is remembered of those that are gone: a new crowd fares as if it were the first', () => {
+test('In random lives nothing is remembered of closed connections: a new crowd fares as if it were the first', () => {
   /** When each of ten that end together goes, from now on. */
   function endOfACrowd(scene: Scene, now: number): number[] {
     scene.scanUntil(now + 2_000);

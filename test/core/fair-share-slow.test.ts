@@ -36,13 +36,13 @@ function compare(script: CallScript, headroom: number, shrinkAfter: number): voi
   }
 }
 
-test('An allocator gives what the slow one gives, for the same reasons, with few users', () => {
+test('An allocator agrees with the slow one, reasons included, with few users', () => {
   fc.assert(fc.property(calls(9, 40), fc.nat({ max: 4 }), fc.integer({ min: 1, max: 4 }), compare), {
     numRuns: 3_000,
   });
 }, 60_000);
 
-test('An allocator gives what the slow one gives, for the same reasons, with many users', () => {
+test('An allocator agrees with the slow one, reasons included, with many users', () => {
   fc.assert(fc.property(calls(60, 200), fc.nat({ max: 4 }), fc.integer({ min: 1, max: 4 }), compare), {
     numRuns: 150,
   });

@@ -47,11 +47,11 @@ test('A forecast is at least what was measured and within its bounds, whatever w
   );
 });
 
-test('A forecast is what was measured, where nothing is known', () => {
+test('A forecast is the measured demand, where no history is known', () => {
   expect(new Forecaster().estimate('a', 7, 0)).toEqual({ demand: 7, reason: 'measured' });
 });
 
-test('A forecast raises to what is usual at this time of the day, shortly before it is needed', () => {
+test('A forecast rises to the usual demand of this time of the day, shortly before it is needed', () => {
   const forecaster = afterDays(2);
   const at = (time: number): unknown => forecaster.estimate('office', 25, 2 * day + time, 100);
   expect(at(8 * hour + 58 * minute)).toEqual({ demand: 25, reason: 'measured' });
@@ -60,7 +60,7 @@ test('A forecast raises to what is usual at this time of the day, shortly before
   expect(at(10 * hour)).toEqual({ demand: 25, reason: 'measured' });
 });
 
-test('A forecast raises to no more than twice what was measured, and to no more than the maximum', () => {
+test('A forecast rises to no more than twice the measured demand, and to no more than the maximum', () => {
   const forecaster = afterDays(2);
   const atNine = 2 * day + 9 * hour;
   expect(forecaster.estimate('office', 6, atNine).demand).toBe(12);
@@ -70,7 +70,7 @@ test('A forecast raises to no more than twice what was measured, and to no more 
   expect(afterDays(2, new Forecaster({ mostTimes: 10 })).estimate('office', 6, atNine).demand).toBe(40);
 });
 
-test('A forecast forgets what is not usual any more, also while nothing is recorded at all', () => {
+test('A forecast forgets demand that is no longer usual, also while nothing is recorded', () => {
   const forecaster = afterDays(3);
   forecaster.record('office', 5, 13 * day);
   expect(forecaster.estimate('office', 30, 13 * day + 9 * hour).reason).toBe('measured');

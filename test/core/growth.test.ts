@@ -17,7 +17,7 @@ test('Trickle repeated until it gives none, ends with one on its way to each cal
   expect(underWay).toBe(10);
 });
 
-test('Bulk gives what is missing to the spares, not counting what is on its way to callers', () => {
+test('Bulk opens the missing spares, not counting dials for callers', () => {
   expect(bulk(5, 0, 0, 0)).toBe(5);
   expect(bulk(5, 2, 0, 0)).toBe(3);
   expect(bulk(5, 2, 0, 2)).toBe(1);

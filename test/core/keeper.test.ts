@@ -25,7 +25,7 @@ test('The keeper looks when its interval has passed, and not before', () => {
   expect(keeper.nextTickAt).toBe(2_500);
 });
 
-test('The keeper wants what is missing, and no more of it at a time than it allows itself', () => {
+test('The keeper wants the missing connections, and no more at a time than perTick', () => {
   const keeper = new Keeper({ target: 10, interval: 1_000, perTick: 3 }, 0);
   expect(keeper.tick(1_000, 10)).toBe(0);
   expect(keeper.tick(2_000, 8)).toBe(2);
@@ -33,7 +33,7 @@ test('The keeper wants what is missing, and no more of it at a time than it allo
   expect(keeper.tick(4_000, 12)).toBe(0);
 });
 
-test('The keeper wants each of them once: what fails is left to the next look', () => {
+test('The keeper wants each missing connection once: a failed one is left to the next look', () => {
   const keeper = new Keeper({ target: 10, interval: 1_000, perTick: 2 }, 0);
   keeper.tick(1_000, 0);
   keeper.dialBegun();

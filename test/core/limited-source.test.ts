@@ -337,7 +337,7 @@ test('A second chance is a dial with a lease and a permit of its own, and no fai
   expect(caller.outcome).toBe('granted');
 });
 
-test('A second chance is given once: what fails again has failed', () => {
+test('A second chance is given once: a dial that fails again has failed', () => {
   const { world } = noted();
   world.ask();
   [...world.server.dials][0]?.failForNow();

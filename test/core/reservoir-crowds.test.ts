@@ -108,7 +108,7 @@ test.each([1, 2, 3])('A crowd under load stays ready while some are always in us
   watched.finish();
 });
 
-test('A crowd under load is thinned out beside what is in use where there is no room', () => {
+test('A crowd under load is thinned out beside connections in use where there is no room', () => {
   const watched = crowd({ count: 50, margin: 15 });
   const { world } = watched;
   const inUse = Array.from({ length: 10 }, () => world.mustTake());

@@ -156,7 +156,7 @@ test('A return with an error is a discard under that word, however old it is', (
   expect(lease.socket.reason).toBe('released_with_error');
 });
 
-test('The scanner finds within a second what a checkout would find too old, and rests where nothing is due', () => {
+test('The scanner finds within a second connections that a checkout would find too old, and rests where none is due', () => {
   const world = filledOnce(3, { lowWatermark: 3 });
   world.advance(9_500);
   expect(world.pool.idle).toBe(0);

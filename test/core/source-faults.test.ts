@@ -199,7 +199,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
 });
 
 describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => {
-  test('which refuses and then grants: nothing is opened meanwhile, and the reservoir fills up then', () => {
+  test('a coordinator which refuses and then grants: nothing is opened meanwhile, and the reservoir fills up then', () => {
     const watched = scene({ seed, leases: 0 });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -215,7 +215,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  test('which refuses and then says that there are some: that is heard at once', () => {
+  test('a coordinator which refuses and then says that there are some: that is heard at once', () => {
     const watched = scene({ seed, leases: 0, rate: [1_000, 100] });
     const { budget } = watched;
     watched.pass(30_000);
@@ -226,7 +226,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  test('which has fewer than are wanted: as many are ready as it grants, and others are asked for now and then', () => {
+  test('a coordinator which has fewer than are wanted: as many are ready as it grants, and others are asked for now and then', () => {
     const watched = scene({ seed, leases: 7 });
     const { world, budget } = watched;
     watched.pass(60_000);
@@ -238,7 +238,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  test('which lets requests wait: one request, one failure counted, and the reservoir looks no oftener than once a second', () => {
+  test('a coordinator which lets requests wait: one request, one failure counted, and the reservoir looks no oftener than once a second', () => {
     const watched = scene({ seed, leases: 7, policy: { max: 20 } });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -258,7 +258,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  test('which answers late: one question at a time, and none is forgotten', () => {
+  test('a coordinator which answers late: one question at a time, and none is forgotten', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -270,7 +270,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  test('which never answers: nothing is opened, callers are told, and closing does not wait for it', () => {
+  test('a coordinator which never answers: nothing is opened, callers are told, and closing does not wait for it', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -285,7 +285,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     expect(budget.isAsking).toBe(true);
   });
 
-  test('which takes leases back: their connections go, idle ones now and those in use when they come back', () => {
+  test('a coordinator which takes leases back: their connections go, idle ones now and those in use when they come back', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -325,7 +325,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('which jumps ahead while connections are in use: they go when they come back', () => {
+  test('a clock which jumps ahead while connections are in use: they go when they come back', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -339,7 +339,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('which jumps ahead by a little, again and again: no scan is lost', () => {
+  test('a clock which jumps ahead by a little, again and again: no scan is lost', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -351,7 +351,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  test('which stands still: checkouts and returns go on, and nothing is done twice', () => {
+  test('a clock which stands still: checkouts and returns go on, and nothing is done twice', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);

@@ -26,7 +26,7 @@ test('A warmup goes at the speed of the limiter', () => {
   expect(world.fills.at(-1)).toMatchObject({ phase: 'complete', elapsedMs: 300 + dialMs });
 });
 
-test('A warmup tries each connection a few times, and leaves what can not be opened', () => {
+test('A warmup tries each connection a few times, and gives up one that can not be opened', () => {
   const world = new VirtualWorld(
     { max: 3, warmup: { target: 3, retries: 1 }, backoffCap: 100 },
     { manners: () => ({ onDial: (dial) => (dial.number > 2 ? dial.failAfter(1) : dial.succeedAfter(1)) }) },
@@ -36,7 +36,7 @@ test('A warmup tries each connection a few times, and leaves what can not be ope
   expect(world.server.dialed).toBe(4);
 });
 
-test('A warmup is done once: what ends later is not its business', () => {
+test('A warmup is done once: connections that end later are not replaced by it', () => {
   const world = new VirtualWorld({ max: 3, warmup: true });
   world.advance(100);
   for (const socket of [...world.server.sockets]) socket.breakDown();

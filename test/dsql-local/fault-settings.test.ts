@@ -13,7 +13,7 @@ function problemsOf(settings: unknown): readonly string[] {
   return [];
 }
 
-test('reading faults faults that are off are left out of what was read', () => {
+test('faults that are off are left out of what was read', () => {
   expect(readFaults({})).toEqual({});
   expect(readFaults({ refuseConnections: false, latencyMs: 0, conflictShare: undefined })).toEqual({});
   const all = {
@@ -29,7 +29,7 @@ test('reading faults faults that are off are left out of what was read', () => {
   expect(readFaults(all)).toEqual(all);
 });
 
-test('reading faults all problems are told at once', () => {
+test('all problems are told at once', () => {
   expect(
     problemsOf({
       latency: 5,
@@ -49,27 +49,24 @@ test('reading faults all problems are told at once', () => {
   ]);
 });
 
-test('reading faults shares of COMMIT that add up to more than 1 are refused', () => {
+test('shares of COMMIT that add up to more than 1 are refused', () => {
   expect(problemsOf({ conflictShare: 0.5, unavailableAfterCommit: 0.6 })).toEqual([
     'conflictShare: must not add up with unavailableBeforeCommit and unavailableAfterCommit to more than 1; the sum is 1.1',
   ]);
 });
 
-test.each([null, [], 'all', 5, undefined])(
-  'reading faults %j instead of an object is refused',
-  (settings) => {
-    expect(problemsOf(settings)).toEqual(['faults: must be an object with the names of faults']);
-  },
-);
+test.each([null, [], 'all', 5, undefined])('%j instead of an object is refused', (settings) => {
+  expect(problemsOf(settings)).toEqual(['faults: must be an object with the names of faults']);
+});
 
-test('reading faults settings that are refused leave the faults as they were', () => {
+test('settings that are refused leave the faults as they were', () => {
   const faults = new Faults(() => 0);
   faults.set({ latencyMs: 5 });
   expect(() => faults.set({ latencyMs: 'long' })).toThrow(PoolOptionsError);
   expect(faults.settings).toEqual({ latencyMs: 5 });
 });
 
-test('drawing faults a commit meets each fault in its share', () => {
+test('a commit meets each fault in its share', () => {
   let drawn = 0;
   const faults = new Faults(
     () => 0,
@@ -90,7 +87,7 @@ test('drawing faults a commit meets each fault in its share', () => {
   ]);
 });
 
-test('drawing faults a share of connections is refused, and the cluster wakes up when its time has come', () => {
+test('a share of connections is refused, and the cluster wakes up when its time has come', () => {
   let now = 0;
   let drawn = 0.3;
   const faults = new Faults(

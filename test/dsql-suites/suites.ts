@@ -57,7 +57,7 @@ export function loginSuite(start: Start): void {
       });
     });
 
-    test('A token for another Region, and what is no token, are refused', async () => {
+    test('A token for another Region, and a text that is no token, are refused', async () => {
       const password = await target().token({ region: 'eu-south-2' });
       expect(await rejectionOf(target().connect({ password }))).toMatchObject(denied);
       expect(await rejectionOf(target().connect({ password: 'secret' }))).toMatchObject(denied);

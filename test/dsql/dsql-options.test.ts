@@ -33,7 +33,7 @@ describe('a DsqlPool', () => {
     vi.unstubAllEnvs();
   });
 
-  test('a DsqlPool fills in what suits a server where opening is what is scarce', () => {
+  test('a DsqlPool has defaults for a server that opens few connections a second', () => {
     const pool = make({ host });
     expect(pool.endpoint).toEqual({ host, region: 'us-east-1', clusterId: host.slice(0, 26) });
     expect(pool.options).toMatchObject({
@@ -56,7 +56,7 @@ describe('a DsqlPool', () => {
     expect((pool.options as DsqlPoolOptions).rateLimiter).toBeInstanceOf(TokenBucket);
   });
 
-  test('a DsqlPool keeps what is given, and keeps secrets out of its options', () => {
+  test('a DsqlPool keeps the given options, and shows no secrets in them', () => {
     const credentials = { accessKeyId: 'AKID', secretAccessKey: 'secret' };
     const pool = make({
       host,

@@ -92,7 +92,7 @@ test('a pool with a reservoir replaces connections near the end of their life be
   expect(dsql.connectionCounts().peak).toBeLessThanOrEqual(3);
 });
 
-test('a pool with a reservoir lets go of what comes back when enough are ready', async () => {
+test('a pool with a reservoir closes released connections when enough are ready', async () => {
   const pool = openPool({ max: 2, reservoir: { targetReady: 1 } });
   await pool.ready();
   const first = pool.tryConnect();
@@ -103,7 +103,7 @@ test('a pool with a reservoir lets go of what comes back when enough are ready',
   expect(discarded(pool)).toEqual({ reservoir_full: 1 });
 });
 
-test('a pool with a reservoir lets go of what comes back too old', async () => {
+test('a pool with a reservoir closes released connections that are too old', async () => {
   const pool = openPool({
     max: 1,
     reservoir: { baseLifetime: '300ms', lifetimeJitter: 0, guardWindow: 0 },

@@ -121,7 +121,7 @@ test('an explanation has where each part of a reservoir is from, and what was co
   ]);
 });
 
-test('an explanation has what is set and does nothing, and names that are none, without what they say', () => {
+test('an explanation has variables without effect and unknown names, without their values', () => {
   const env = { DSQL_RESERVOIR_TARGET_READY: '50', DSQL_RESERVOIR_TARGET: 'secret' };
   expect(explainDsql({ host }, env).slice(-2)).toEqual([
     {

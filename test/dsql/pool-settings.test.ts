@@ -37,7 +37,7 @@ test.each<DsqlPoolOptions>([{ warmup: false }, { keeper: false }])(
   },
 );
 
-test('a pool without a reservoir that is not kept at a size lets go of what is idle for 10 minutes', () => {
+test('a pool without a reservoir and without a fixed size closes connections that were idle for 10 minutes', () => {
   const { policy } = resolve({ warmup: false, keeper: false });
   expect(policy).toMatchObject({ warmup: undefined, keeper: undefined, idleTimeout: 600_000 });
 });
@@ -134,7 +134,7 @@ describe('a limit for all processes', () => {
     DSQL_DISTRIBUTED_RATE_LIMITER_TABLE: 'rates',
   };
 
-  test('that is asked for is kept in its table', () => {
+  test('a limit for all processes that is asked for is kept in its table', () => {
     const { messages, distributed, rate, explanation } = resolve({}, env);
     expect(messages).toEqual([]);
     expect(distributed).toEqual({
@@ -214,7 +214,7 @@ describe('a limit for all processes', () => {
     expect(problems({ localShare: 3 })).toBe('');
   });
 
-  test('that is asked for without a table is warned of', () => {
+  test('a limit for all processes that is asked for without a table is warned of', () => {
     const {
       DSQL_DISTRIBUTED_CONN_LEASE_TABLE: _leases,
       DSQL_DISTRIBUTED_RATE_LIMITER_TABLE: _rates,
@@ -233,7 +233,7 @@ describe('a limit for all processes', () => {
     expect(rate).toEqual({ rate: 10, burst: 100 });
   });
 
-  test('that is kept by what the program gives is not', () => {
+  test('a limit for all processes is not kept in a table where the program gives its own leases', () => {
     const leases = { acquire: () => 'granted' as const, release: () => {} };
     const { messages, policy, distributed } = resolve({ leases, rateLimiter: { take: () => 0 } }, env);
     expect(messages).toEqual([]);
@@ -241,7 +241,7 @@ describe('a limit for all processes', () => {
     expect(policy.leases).toBe(leases);
   });
 
-  test('that is not asked for is not warned of', () => {
+  test('a limit for all processes that is not asked for is not warned of', () => {
     const off = {
       ...env,
       DSQL_DISTRIBUTED_CONN_LEASE_ENABLED: 'false',

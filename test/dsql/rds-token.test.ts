@@ -70,7 +70,7 @@ test.each([
     'credentials of a session',
     { accessKeyId: 'ASIA', secretAccessKey: 'k', sessionToken: "to/ken+with=signs!'()*" },
   ],
-])('Presigning is what the signer of AWS does, with %s', async (_, credentials) => {
+])('Presigning gives the same as the signer of AWS, with %s', async (_, credentials) => {
   vi.useFakeTimers({ now: signedAt, toFake: ['Date'] });
   const host = 'abcdefghijklmnopqrstuvwxyz.dsql.eu-west-1.on.aws';
   const signer = new DsqlSigner({ hostname: host, region: 'eu-west-1', expiresIn: 900, credentials });

@@ -25,7 +25,7 @@ test('pools in one process share a limiter when they lead to the same cluster, h
   expect(limiterOf({ host: `${idOf('a')}.dsql-fnh4.us-east-1.on.aws` })).toBe(limiter);
 });
 
-test('pools in one process share what the limiter lets through', () => {
+test('pools in one process share the permits of the limiter', () => {
   const limiter = limiterOf({ host: hostOf('b') }) as TokenBucket;
   for (let count = 0; count < 100; count++) expect(limiter.take(0)).toBe(0);
   expect((limiterOf({ host: hostOf('b') }) as TokenBucket).take(0)).toBeGreaterThan(0);

@@ -200,7 +200,7 @@ test('A group of options that is something else is told, and read as if it were 
   }
 });
 
-test('A group of options is called what the user calls it', () => {
+test('A group of options is named as the user names it', () => {
   const reader = new OptionReader({ inner: { size: 0 } }, { inner: 'INNER', size: 'ignored' });
   reader.group('inner')?.integer('size', 7, { min: 1 });
   expect(() => reader.throwIfAnyProblem()).toThrow(/INNER\.size/);

@@ -344,7 +344,7 @@ test('The server is shown a certificate, where there is one', async () => {
 });
 
 describe.runIf(hasSystemCalls())('A small buffer', () => {
-  test('is not set for receiving once the peer knows of a larger one', async () => {
+  test('a small buffer is not set for receiving once the peer knows of a larger one', async () => {
     const { port } = await serve(plainOnly);
     const socket = connect(port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());

@@ -32,7 +32,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     return { ...pair, heard: new Recorder(pair.subject) };
   }
 
-  test('carries bytes both ways at once, in order and complete, whatever the sizes and however slowly they are read', async () => {
+  test('a transport carries bytes both ways at once, in order and complete, whatever the sizes and however slowly they are read', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     const [total, totalBack] = [12_000_000, 12_000_000];
@@ -90,7 +90,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(say(subject, 'more')).toBe(true);
   });
 
-  test('sends nothing for no bytes', async () => {
+  test('a transport sends nothing for no bytes', async () => {
     const { subject, peer } = await open();
     expect(subject.send(hello, 2, 2)).toBe(true);
     expect(subject.send(hello, 0, 1)).toBe(true);
@@ -98,7 +98,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(String(chunk)).toBe('h');
   });
 
-  test('delivers nothing before it is started', async () => {
+  test('a transport delivers nothing before it is started', async () => {
     const { subject, peer, heard } = await open();
     peer.write('early');
     say(subject, 'answer');
@@ -110,7 +110,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('early');
   });
 
-  test('delivers nothing while reading is paused, and everything afterwards', async () => {
+  test('a transport delivers nothing while reading is paused, and everything afterwards', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -146,7 +146,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('something');
   });
 
-  test('pauses in the middle of a delivery', async () => {
+  test('a transport pauses in the middle of a delivery', async () => {
     const { subject, peer, heard } = await open();
     heard.onBytes = () => subject.pauseReading();
     subject.start();
@@ -162,7 +162,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('onetwo');
   });
 
-  test('notices while it is paused that the other side says goodbye', async () => {
+  test('a transport notices while it is paused that the other side says goodbye', async () => {
     const { subject, peer, heard } = await open();
     subject.start();
     subject.pauseReading();

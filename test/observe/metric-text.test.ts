@@ -18,7 +18,7 @@ test('the text of metrics has what it is, and a line for each sample', () => {
   );
 });
 
-test('hides quotes, backslashes and line breaks in the values of labels', () => {
+test('the text of metrics hides quotes, backslashes and line breaks in the values of labels', () => {
   expect(familyText(head, [sample({ user: 'a"} 9\n\\b' }, 1)])).toContain(
     'x_total{user="a\\"} 9\\n\\\\b"} 1\n',
   );

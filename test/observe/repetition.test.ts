@@ -26,7 +26,7 @@ test('the log tells the first of each kind, and counts each kind for itself', ()
   );
 });
 
-test('begins anew when the row was ended', () => {
+test('the log begins anew when the row was ended', () => {
   const row = new Repetition<string>();
   const told = (times: number) => Array.from({ length: times }, () => row.add('same'));
   expect(told(3)).toEqual([1, 2, undefined]);
@@ -34,7 +34,7 @@ test('begins anew when the row was ended', () => {
   expect(told(3)).toEqual([1, 2, undefined]);
 });
 
-test('begins anew after a time without any, if it was given one', () => {
+test('the log begins anew after a time without any, if it was given one', () => {
   const clock = { time: 0, now: () => clock.time };
   const row = new Repetition<string>(1_000, clock);
   const at = (time: number) => {

@@ -120,7 +120,7 @@ describe.each(implementations)('Promises of 200 requests on 4 connections: %s', 
 });
 
 describe.each(implementations)('Callbacks of 200 requests on 4 connections: %s', (name, make) => {
-  test('are called in the context of their own request, as are the queries', async () => {
+  test('callbacks are called in the context of their own request, as are the queries', async () => {
     const pool = make();
     const callers: (readonly [number, number | undefined])[] = [];
     await requests(200, async (id) => {

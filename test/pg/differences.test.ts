@@ -273,7 +273,7 @@ test('the limit does not wait for ever for a close that hangs: the socket is des
   expect(sockets.every((socket) => socket.destroyed)).toBe(true);
 });
 
-test('hooks and clients that misbehave verify that never answers is a timeout, and the slot is free again', async () => {
+test('verify that never answers is a timeout, and the slot is free again', async () => {
   let runs = 0;
   const pool = newPool({
     max: 1,
@@ -290,7 +290,7 @@ test('hooks and clients that misbehave verify that never answers is a timeout, a
   expect(await sessionsOf(pool)).toEqual([]);
 });
 
-test('hooks and clients that misbehave onConnect that never answers is a timeout, and the slot is free again', async () => {
+test('onConnect that never answers is a timeout, and the slot is free again', async () => {
   let runs = 0;
   const pool = newPool({
     max: 1,
@@ -306,7 +306,7 @@ test('hooks and clients that misbehave onConnect that never answers is a timeout
   expect(await sessionsOf(pool)).toEqual([]);
 });
 
-test('hooks and clients that misbehave verify that throws fails the connect with its error', async () => {
+test('verify that throws fails the connect with its error', async () => {
   const problem = new Error('thrown by verify');
   let runs = 0;
   const pool = newPool({
@@ -323,38 +323,35 @@ test('hooks and clients that misbehave verify that throws fails the connect with
   await pool.end();
 });
 
-test('hooks and clients that misbehave onConnect that rejects with nothing still fails the connect, with an error', async () => {
+test('onConnect that rejects with nothing still fails the connect, with an error', async () => {
   const pool = newPool({ onConnect: () => Promise.reject() });
   expect(await rejectionOf(pool.connect())).toBeInstanceOf(Error);
   expect(pool.totalCount).toBe(0);
   await pool.end();
 });
 
-test.each(['its constructor', 'connect()'])(
-  'hooks and clients that misbehave a client that throws from %s costs no slot',
-  async (where) => {
-    const problem = new Error(`thrown by ${where}`);
-    let made = 0;
-    class ThrowingClient extends FakeClient {
-      constructor() {
-        super();
-        made += 1;
-        if (made === 1 && where === 'its constructor') throw problem;
-      }
-      override connect(callback: () => void): void {
-        if (made === 1) throw problem;
-        super.connect(callback);
-      }
+test.each(['its constructor', 'connect()'])('a client that throws from %s costs no slot', async (where) => {
+  const problem = new Error(`thrown by ${where}`);
+  let made = 0;
+  class ThrowingClient extends FakeClient {
+    constructor() {
+      super();
+      made += 1;
+      if (made === 1 && where === 'its constructor') throw problem;
     }
-    const pool = newPool({ Client: asClientClass(ThrowingClient), max: 1 });
-    expect(await rejectionOf(pool.connect())).toBe(problem);
-    expect(pool.totalCount).toBe(0);
-    (await pool.connect()).release();
-    await pool.end();
-  },
-);
+    override connect(callback: () => void): void {
+      if (made === 1) throw problem;
+      super.connect(callback);
+    }
+  }
+  const pool = newPool({ Client: asClientClass(ThrowingClient), max: 1 });
+  expect(await rejectionOf(pool.connect())).toBe(problem);
+  expect(pool.totalCount).toBe(0);
+  (await pool.connect()).release();
+  await pool.end();
+});
 
-test('hooks and clients that misbehave a client whose connect() never answers is a timeout, and the slot is free again', async () => {
+test('a client whose connect() never answers is a timeout, and the slot is free again', async () => {
   let made = 0;
   class SilentClient extends FakeClient {
     override connect(callback: () => void): void {

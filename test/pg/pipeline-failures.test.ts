@@ -120,7 +120,7 @@ describe('a lost connection', () => {
     });
     afterEach(() => front.stop());
 
-    test('settles everything, and starts again', async () => {
+    test('a pool behind a network that fails settles every query, and starts again', async () => {
       const gate = newGate();
       await gate.close();
       const pool = newPool({ max: 2, port: front.port });

@@ -29,14 +29,14 @@ function loadsOf(clients: readonly WatchedClient[]): number[] {
   return clients.map(({ underWay }) => underWay);
 }
 
-test('sharing has at most `depth` queries under way on one connection, and that many when there are enough', async () => {
+test('a pool that shares connections has at most `depth` queries under way on one connection, and that many when there are enough', async () => {
   const { pool, clients } = newWatchedPool({ max: 2, pipeline: { depth: 3 } });
   await pool.ready(2);
   await Promise.all(times(300, (index) => pool.query('select $1::int', [index])));
   expect(clients.map(({ peak }) => peak)).toEqual([3, 3]);
 });
 
-test('sharing keeps the rest in the queue, in which they are counted', async () => {
+test('a pool that shares connections keeps the rest in the queue, in which they are counted', async () => {
   const gate = newGate();
   await gate.close();
   const { pool, clients } = newWatchedPool({ max: 2, pipeline: { depth: 3 } });
@@ -53,7 +53,7 @@ test('sharing keeps the rest in the queue, in which they are counted', async () 
   expect(pool.stats()).toMatchObject({ inUse: 0, idle: 2, waiting: 0 });
 });
 
-test('sharing takes idle connections first, and then the least loaded one', async () => {
+test('a pool that shares connections takes idle connections first, and then the least loaded one', async () => {
   const gate = newGate();
   await gate.close();
   const { pool, clients } = newWatchedPool({ max: 3, pipeline: { depth: 10 } });
@@ -69,7 +69,7 @@ test('sharing takes idle connections first, and then the least loaded one', asyn
   await Promise.all(queries);
 });
 
-test('sharing gives the next query to the lane that has become the least loaded', async () => {
+test('a pool that shares connections gives the next query to the lane that has become the least loaded', async () => {
   const [gate, other] = [newGate(), newGate()];
   await gate.close();
   await other.close();
@@ -89,7 +89,7 @@ test('sharing gives the next query to the lane that has become the least loaded'
   await Promise.all([...first, ...further]);
 });
 
-test('sharing opens a connection for each query as long as it may, before any is shared', async () => {
+test('a pool that shares connections opens a connection for each query as long as it may, before any is shared', async () => {
   const gate = newGate();
   await gate.close();
   const { pool, clients } = newWatchedPool({ max: 4 });
@@ -101,7 +101,7 @@ test('sharing opens a connection for each query as long as it may, before any is
   await Promise.all(queries);
 });
 
-test('sharing grows to `max` under a load that one connection could take', async () => {
+test('a pool that shares connections grows to `max` under a load that one connection could take', async () => {
   const gate = newGate();
   await gate.close();
   const { pool, clients } = newWatchedPool({ max: 5, pipeline: { depth: 100 } });
@@ -113,7 +113,7 @@ test('sharing grows to `max` under a load that one connection could take', async
   await Promise.all(queries);
 });
 
-test('sharing puts no query behind another while a connection could be opened for it', async () => {
+test('a pool that shares connections puts no query behind another while a connection could be opened for it', async () => {
   const gate = newGate();
   await gate.close();
   const pool = newPool({ max: 3 });
@@ -127,21 +127,21 @@ test('sharing puts no query behind another while a connection could be opened fo
   await Promise.all([first, second]);
 });
 
-test('sharing needs one connection for one caller after another', async () => {
+test('a pool that shares connections needs one connection for one caller after another', async () => {
   const { pool, clients } = newWatchedPool({ max: 5 });
   for (const index of times(20, (at) => at)) await pool.query('select $1::int', [index]);
   expect(clients).toHaveLength(1);
   expect(clients[0]?.peak).toBe(1);
 });
 
-test('sharing shares nothing of a pool without the option', async () => {
+test('a pool without the option shares no connection', async () => {
   const { pool, clients } = newWatchedPool({ max: 2, pipeline: undefined });
   await pool.ready(2);
   await Promise.all(times(50, (index) => pool.query('select $1::int', [index])));
   expect(clients.map(({ peak }) => peak)).toEqual([1, 1]);
 });
 
-test('sharing tells of one acquire and one release for each stretch of use', async () => {
+test('a pool that shares connections tells of one acquire and one release for each stretch of use', async () => {
   const pool = newPool({ max: 1, pipeline: { depth: 100 } });
   await pool.ready(1);
   const told: string[] = [];

@@ -234,12 +234,12 @@ function* randomShapes(count: number): Generator<Shape> {
 }
 
 describe.each(Object.entries(readers))('The work of reading %s', (_name, [most, read]) => {
-  test(`grows no faster than the text, whatever is repeated in it (HEADGATE_SEED=${random.seed})`, () => {
+  test(`the work of reading a text grows no faster than the text, whatever is repeated in it (HEADGATE_SEED=${random.seed})`, () => {
     const shapes = [...usualShapes(), ...randomShapes(manyShapes)];
     expect(findComplaint(read, shapes, Math.min(most, usualLength))).toBeUndefined();
   });
 
-  test(`grows no faster than the text up to its greatest length (HEADGATE_SEED=${random.seed})`, () => {
+  test(`the work of reading a text grows no faster than the text up to its greatest length (HEADGATE_SEED=${random.seed})`, () => {
     const shapes = [...randomShapes(someShapes)];
     expect(findComplaint(read, shapes, Math.min(most, longest.query))).toBeUndefined();
     if (most > longest.query) expect(findComplaint(read, shapes.slice(0, fewShapes), most)).toBeUndefined();

@@ -1,4 +1,4 @@
-// Servers that are lost or shared, TLS with both sides, and streams of rows and COPY that are cut, through Node's streams.
+// Servers that are lost or shared, and TLS with both sides, through Node's streams.
 import { expect, test } from 'vitest';
 import { transportKind } from '../../src/net/native-streams.js';
 
@@ -8,7 +8,6 @@ test('HEADGATE_STREAMS=1 chooses the streams of Node for servers that are lost',
   expect(transportKind()).toBe('streams');
 });
 
-await import('./chaos/streaming.test.js');
 await import('./session/multiplex.test.js');
 await import('./session/server-loss.test.js');
 await import('./tls.test.js');

@@ -80,7 +80,7 @@ describe('The report of a run', () => {
     expect(terminalReport(few)).toMatch(/^ {2}share of t2\uFFFD /m);
   });
 
-  test('marks what did not hold', () => {
+  test('the report of a run marks what did not hold', () => {
     expect(terminalReport(bad)).toMatch(
       /^ ✗ assertMaxConnectsPerSec {2}up to \d+ +expected: at most 1 connection/m,
     );

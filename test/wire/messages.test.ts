@@ -33,7 +33,7 @@ describe.each(kinds)('$name', ({ any, direction, type, write, read }) => {
     );
   });
 
-  test('begins with its type, where it has one, and its length', () => {
+  test('a message begins with its type, where it has one, and its length', () => {
     fc.assert(
       fc.property(any, (fields) => {
         writer.clear();

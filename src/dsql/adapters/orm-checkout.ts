@@ -1,8 +1,7 @@
 /**
  * The connection that an ORM takes from a `DsqlPool` for one attempt. ORMs give a connection back in any state: with a transaction
  * that could not be rolled back, or not at all when BEGIN failed. They do not look at the answer to COMMIT, which may be ROLLBACK.
- * And when the connection is lost, its `error` event has no listener, which ends the process. The pool finds the attempt by its
- * asynchronous context, and hands the checkout over.
+ * The pool finds the attempt by its asynchronous context, and hands the checkout over.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isInTransaction, type PgClient } from '../../pg/client.js';
@@ -13,7 +12,6 @@ interface CheckedOutClient extends PgClient {
 
 type Query = (this: unknown, ...args: unknown[]) => unknown;
 
-const noop = (): void => {};
 const scopes = new AsyncLocalStorage<OrmCheckout>();
 
 export class OrmCheckout {
@@ -53,15 +51,12 @@ export class OrmCheckout {
   take<Client extends CheckedOutClient>(client: Client): Client {
     const { release } = client;
     this.#isTaken = true;
-    client.on('error', noop);
     const restoreQuery = this.#watchQueries(client);
     this.#giveBack = (error) => {
       this.#giveBack = undefined;
       restoreQuery();
       const reason = error || isInTransaction(client) || undefined;
       release(reason);
-      // A socket that fails while it is being closed still says so.
-      if (reason === undefined) client.removeListener?.('error', noop);
     };
     client.release = (error) => this.#giveBack?.(error);
     // The attempt has ended while it waited for the connection.

@@ -90,7 +90,7 @@ export class Calls {
     const abort = new AbortController();
     this.#underWay.set(call, abort);
     try {
-      if (question?.check(body) !== true) throw new WorkerCallError(`${what} is no question that is known.`);
+      if (question?.check(body) !== true) throw new WorkerCallError(`Unknown question ${what}.`);
       const value = await question.answer(body as never, abort.signal);
       if (!this.#isOver) this.#send({ kind: 'answer', call, value });
     } catch (error) {

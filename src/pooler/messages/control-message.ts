@@ -42,6 +42,6 @@ export function obey(
         signal,
       );
     default:
-      throw new TypeError(`${String(verb)} is nothing that a worker can be told.`);
+      throw new TypeError(`Unknown control message ${String(verb)}.`);
   }
 }

@@ -337,7 +337,7 @@ export class Pooler {
   #reloadFromHost(): void {
     const { readConfig } = this.#host;
     if (readConfig === undefined)
-      throw new ServingError('There is no configuration that could be read again.');
+      throw new ServingError('No configuration to reload: the pooler has no source to read it from.');
     this.#state.change(readConfig.call(this.#host));
   }
 

@@ -324,7 +324,7 @@ export class Supervisor {
   async #reloadFromHost(): Promise<void> {
     const { readConfig } = this.#host;
     if (readConfig === undefined)
-      throw new ServingError('There is no configuration that could be read again.');
+      throw new ServingError('No configuration to reload: the pooler has no source to read it from.');
     await this.reload(readConfig.call(this.#host));
   }
 

@@ -76,7 +76,7 @@ test('ready connections in a fleet are not taken below their share by a reservoi
   expect(fleet.problems).toEqual([]);
 });
 
-test('ready connections in a fleet of a crashed instance are missed until its lease is over, and then all have what they want', () => {
+test('ready connections of a crashed instance are missing in the fleet until its lease is over, and then all instances have what they want', () => {
   const fleet = new Fleet({ seed: 5, limit: 110 });
   const [lost, ...others] = start(fleet, 4) as [Instance, ...Instance[]];
   for (const one of [lost, ...others]) one.want(1, 24);

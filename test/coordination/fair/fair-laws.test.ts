@@ -271,7 +271,7 @@ test('connections that become free at once go to all waiting users, one for each
   expect(town.opened).toBe(3);
 });
 
-test('shares two users have connections as their weights are', () => {
+test('two users have connections as their weights are', () => {
   const town = new Town({ capacity: 30 });
   town.setTerms('heavy', { weight: 2 });
   const heavy = town.arrive('heavy', { clients: 100, queryMs: 10 });
@@ -283,7 +283,7 @@ test('shares two users have connections as their weights are', () => {
   expect([heavy.connections, light.connections]).toEqual([10, 20]);
 });
 
-test('shares any users have connections as their weights are', () => {
+test('any users have connections as their weights are', () => {
   const weight = fc.integer({ min: 1, max: 6 });
   fc.assert(
     fc.property(
@@ -302,7 +302,7 @@ test('shares any users have connections as their weights are', () => {
   );
 });
 
-test('shares a minimum is there with the next look at the shares, as soon as it is needed', () => {
+test('a minimum is there with the next look at the shares, as soon as it is needed', () => {
   const town = new Town({ capacity: 20 });
   town.setTerms('promised', { minimum: 8 });
   for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, { clients: 50, queryMs: 10 });
@@ -315,7 +315,7 @@ test('shares a minimum is there with the next look at the shares, as soon as it 
   expect(town.mostConnections).toBe(20);
 });
 
-test('shares a maximum holds while others want more', () => {
+test('a maximum holds while others want more', () => {
   const town = new Town({ capacity: 20 });
   town.setTerms('bounded', { maximum: 3 });
   const bounded = town.arrive('bounded', { clients: 50, queryMs: 10 });
@@ -324,7 +324,7 @@ test('shares a maximum holds while others want more', () => {
   expect(bounded.connections).toBe(3);
 });
 
-test('shares the databases of one user share what it has', () => {
+test('the databases of one user share its connections', () => {
   const town = new Town({ capacity: 20 });
   const a = town.arrive('one', { clients: 50, queryMs: 10 }, 'a');
   town.arrive('other', { clients: 50, queryMs: 10 });
@@ -335,7 +335,7 @@ test('shares the databases of one user share what it has', () => {
   expect([a.connections, b.connections]).toEqual([5, 5]);
 });
 
-test('shares with one connection for several databases of a user, each has its turn', () => {
+test('with one connection for several databases of a user, each has its turn', () => {
   const town = new Town({ capacity: 2 });
   town.arrive('other', { clients: 5, queryMs: 10 });
   const houses = ['a', 'b', 'c'].map((database) => town.arrive('one', { clients: 5, queryMs: 10 }, database));

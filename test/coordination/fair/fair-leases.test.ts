@@ -38,7 +38,7 @@ test('a budget that is shared fairly a newcomer has its first answer soon, altho
   expect(town.mostConnections).toBe(20);
 });
 
-test('a budget that is shared fairly a quiet user keeps what it needs beside a noisy one', () => {
+test('a budget that is shared fairly leaves a quiet user what it needs beside a noisy one', () => {
   const town = new Town({ capacity: 20 });
   town.arrive('noisy', { clients: 200, queryMs: 10 });
   town.run(2_000);

@@ -18,7 +18,7 @@ test('several machines on one source one alone may have everything', () => {
   expect([first.town.connections, source.stats().held]).toEqual([12, 12]);
 });
 
-test('several machines on one source what was free for a while goes back, and no more than that', () => {
+test('several machines on one source give back leases that were free for a while, and no more', () => {
   const { all, source } = cluster(1, 12);
   const [only] = all.machines as [Machine];
   const a = only.town.arrive('a', { clients: 8, queryMs: 10 });
@@ -33,7 +33,7 @@ test('several machines on one source what was free for a while goes back, and no
   expect(b.connections).toBe(2);
 });
 
-test('several machines on one source a machine that comes when nothing is left gets what others do not need any more', () => {
+test('several machines on one source: a machine that comes when no lease is left gets those that others need no more', () => {
   const { all } = cluster(2, 6);
   const [first, second] = all.machines as [Machine, Machine];
   const early = first.town.arrive('early', { clients: 20, queryMs: 10 });
@@ -142,7 +142,7 @@ const act = fc.oneof(
   }),
 );
 
-test('whatever machines and their source do they never hold more than it has, the books agree, and all is given back in the end', () => {
+test('in random lives machines never hold more than their source has, counts agree, and all leases are given back in the end', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 10 }),
@@ -189,7 +189,7 @@ test('whatever machines and their source do they never hold more than it has, th
   );
 });
 
-test('whatever machines and their source do with enough for all, everyone has what it needs, however far away the source is', () => {
+test('in random lives with enough leases for all, every machine has what it needs, however far away the source is', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 3 }),

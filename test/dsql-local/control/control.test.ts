@@ -109,7 +109,7 @@ test('requests HEAD answers as GET does, without a body', async () => {
   expect(await ask({ method: 'HEAD' })).toMatchObject({ status: 200, body: {} });
 });
 
-test('mistakes faults that make no sense are refused with all problems, and change nothing', async () => {
+test('faults that make no sense are refused with all problems, and change nothing', async () => {
   dsql.setFaults({ latencyMs: 1 });
   const { status, body } = await putFaults({ latncyMs: 5, conflictShare: 2, wakingMs: -1 });
   expect(status).toBe(400);
@@ -122,11 +122,11 @@ test('mistakes faults that make no sense are refused with all problems, and chan
   expect(dsql.faults).toEqual({ latencyMs: 1 });
 });
 
-test.each(['', '{', 'null', '[]', '"x"', '5'])('mistakes the body %j is refused', async (body) => {
+test.each(['', '{', 'null', '[]', '"x"', '5'])('the body %j is refused', async (body) => {
   expect(await ask({ method: 'PUT', path: '/faults', body })).toMatchObject({ status: 400 });
 });
 
-test('mistakes a path that does not exist and a method that it does not take are named', async () => {
+test('a path that does not exist and a method that it does not take are named', async () => {
   const missing = await ask({ path: '/fault' });
   expect([missing.status, missing.body['error']]).toEqual([
     404,
@@ -142,7 +142,7 @@ test('mistakes a path that does not exist and a method that it does not take are
   expect((await ask({ path: '/constructor' })).status).toBe(404);
 });
 
-test('mistakes a body above 64 kB is refused, and what is sent of it is not kept', async () => {
+test('a body above 64 kB is refused, and what is sent of it is not kept', async () => {
   const fits = JSON.stringify({ latencyMs: 1 }).padEnd(65_536);
   expect((await ask({ method: 'PUT', path: '/faults', body: fits })).status).toBe(200);
   const reply = await ask({ method: 'PUT', path: '/faults', body: `${fits} ` });

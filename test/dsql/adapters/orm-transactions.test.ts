@@ -81,7 +81,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect([attempts, result, await balance()]).toEqual([3, 102, 112]);
   });
 
-  test('loses no update of many transactions at once', async () => {
+  test('the adapter of an ORM loses no update of many transactions at once', async () => {
     const { transaction } = open({ maxAttempts: 100 });
     await Promise.all(
       Array.from({ length: 20 }, () => transaction(async ({ read, write }) => write(1, (await read(1)) + 1))),
@@ -137,7 +137,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect([attempts, await balance()]).toEqual([1, 5]);
   });
 
-  test('asks verify about a lost answer, and runs it again only if it was not committed', async () => {
+  test('the adapter of an ORM asks verify about a lost answer, and runs it again only if it was not committed', async () => {
     let attempts = 0;
     const verify = async (): Promise<boolean> => {
       dsql.setFaults({});
@@ -155,7 +155,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect([await set(), attempts, await balance()]).toEqual(['attempt 3', 3, 203]);
   });
 
-  test('survives a connection that is lost in the transaction', async () => {
+  test('the adapter of an ORM survives a connection that is lost in the transaction', async () => {
     let attempts = 0;
     await open().transaction(async ({ read, write }) => {
       attempts++;
@@ -188,7 +188,7 @@ describe.each(orms)('%s', (_name, make) => {
     expect(await transaction(({ read }) => read(1))).toBe(100);
   });
 
-  test('refuses a transaction inside a transaction', async () => {
+  test('the adapter of an ORM refuses a transaction inside a transaction', async () => {
     const { transaction } = open();
     const outer = rejectionOf(transaction(() => transaction(async () => {})));
     expect(await outer).toBeInstanceOf(TransactionMisuseError);

@@ -122,16 +122,19 @@ describe.each([
   ['psycopg 3, which prepares each statement at once', 'psycopg', 'migration/psycopg_worker.py'],
   ['asyncpg and its cache of statements', 'asyncpg', 'migration/asyncpg_worker.py'],
 ])('A migration in the middle of the work of %s', (_name, module, file) => {
-  test.runIf(hasPython(module))(`is no more to ${module} than without the pooler`, async () => {
-    const sites = await worksites();
-    const places = JSON.stringify(sites.map(({ place }) => place));
-    await compare(sites, await workOutside(python, [pathOf(file), places], sites));
-  });
+  test.runIf(hasPython(module))(
+    `a migration is no more visible to ${module} than without the pooler`,
+    async () => {
+      const sites = await worksites();
+      const places = JSON.stringify(sites.map(({ place }) => place));
+      await compare(sites, await workOutside(python, [pathOf(file), places], sites));
+    },
+  );
 });
 
 const driver = findJdbcDriver();
 describe.runIf(driver !== undefined)('A migration in the middle of the work of JDBC', () => {
-  test('is no more to JDBC with prepared statements and binary transfer than without the pooler', async () => {
+  test('a migration is no more visible to JDBC with prepared statements and binary transfer than without the pooler', async () => {
     const sites = await worksitesWithoutPassword();
     const flags = ['-XX:TieredStopAtLevel=1', '-Xshare:auto', '-cp', driver as string];
     const places = sites.flatMap(({ place: { host, port, database, user, password } }) => [

@@ -53,7 +53,7 @@ describe.runIf(has('pgbench'))('pgbench', () => {
     await runWell('pgbench', ['-i', '-q', '-s', '1'], pooler);
   });
 
-  test('pays in what it says, with 12 clients on 3 servers, in each protocol', async () => {
+  test('pgbench pays in what it says, with 12 clients on 3 servers, in each protocol', async () => {
     // Before version 16, a thread of pgbench that prepares for one of its clients waits, whatever its others hold.
     const threads = { simple: '2', extended: '2', prepared: '12' };
     for (const [protocol, count] of Object.entries(threads))
@@ -61,12 +61,12 @@ describe.runIf(has('pgbench'))('pgbench', () => {
     await expectBooksToBalance(3 * 12 * 40);
   });
 
-  test.each(['simple', 'extended', 'prepared'])('reads in the protocol: %s', (protocol) =>
+  test.each(['simple', 'extended', 'prepared'])('pgbench reads in the protocol: %s', (protocol) =>
     bench({ clients: 12, transactions: 60, more: ['-S', '-j', '2', '-M', protocol] }),
   );
 
   test.each(['simple', 'extended', 'prepared'])(
-    'connects anew for each transaction in the protocol: %s',
+    'pgbench connects anew for each transaction in the protocol: %s',
     (protocol) => bench({ clients: 8, transactions: 12, more: ['-S', '-C', '-j', '2', '-M', protocol] }),
   );
 
@@ -83,7 +83,7 @@ describe.runIf(has('pgbench'))('pgbench', () => {
       await bench({ clients: 9, transactions: 25, more: ['-M', protocol, '-j', '9', '-f', file] });
   });
 
-  test('aborts and repeats transactions that conflict', async () => {
+  test('pgbench aborts and repeats transactions that conflict', async () => {
     const file = join(scratchFolder(), 'conflict.sql');
     const text = 'update pgbench_branches set filler = :aid::text where bid = 1;';
     writeFileSync(file, `\\set aid random(1, 1000)\nbegin isolation level serializable;\n${text}\ncommit;\n`);

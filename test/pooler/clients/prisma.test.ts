@@ -172,7 +172,7 @@ describe.each(Object.entries(naming))('Prisma on 2 servers in transaction mode, 
     expect(await prisma.account.aggregate({ _sum: { balance: true } })).toEqual({ _sum: { balance: 1000 } });
   });
 
-  test('undoes batches and transactions that fail, and goes on', async () => {
+  test('Prisma undoes batches and transactions that fail, and goes on', async () => {
     const prisma = prismaOf();
     const create = (owner: string) => prisma.account.create({ data: { owner, balance: 1 } });
     await prisma.$transaction([create('a'), create('b')]);

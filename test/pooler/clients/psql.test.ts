@@ -98,7 +98,7 @@ describe.runIf(has('psql'))('psql', () => {
     },
   );
 
-  test('shows what is in the database', async () => {
+  test('psql shows what is in the database', async () => {
     for (const command of ['\\d', '\\dt *.*', '\\df pg_catalog.abs', '\\l', '\\conninfo', '\\encoding']) {
       const direct = await run('psql', ['-X', '-c', command], db);
       const through = await run('psql', ['-X', '-c', command], pooler);
@@ -153,7 +153,7 @@ describe.runIf(has('psql'))('psql', () => {
     expect(stdout.trim()).toBe('0');
   });
 
-  test('stops at the first error where it is told to, and undoes all in one transaction', async () => {
+  test('psql stops at the first error where it is told to, and undoes all in one transaction', async () => {
     const commands = ['create table undone (n int)', 'select nonsense', 'select 2'];
     const stops = ['-X', '-A', '-t', '-v', 'ON_ERROR_STOP=1', ...commands.flatMap((text) => ['-c', text])];
     const stopped = await run('psql', ['-1', ...stops], pooler);

@@ -181,7 +181,7 @@ describe('A setting', () => {
     expect(config.listen.port).toBe(1);
   });
 
-  test('that makes no sense is told by the flag or the variable that it came from', () => {
+  test('a setting that makes no sense is told by the flag or the variable that it came from', () => {
     const request = { flags: flags({ listen_port: '70000' }), environment: { HEADGATE_QUERY_TIMEOUT: '30' } };
     expect(problemsOf(() => load(enough, request))).toEqual([
       '--listen-port  listen.port: must be a whole number from 0 to 65535, not 70000',
@@ -339,7 +339,7 @@ auth: { type: trust }`;
     }
   });
 
-  test('that is not where it should be is a problem', () => {
+  test('a secret that is not where it should be is a problem', () => {
     expect(problemsOf(() => load(yaml, {}, { pw: '' }))).toEqual([
       expect.stringMatching(/databases.file.password: can't be read from .*pw: it is empty$/),
       expect.stringMatching(

@@ -32,7 +32,7 @@ async function fatalOf(session: RawSession): Promise<string | undefined> {
   return error === undefined ? undefined : `${error.severity} ${error.code}`;
 }
 
-test('time a query that runs for too long is ended with 57014, on the server too', async () => {
+test('a query that runs for too long is ended with 57014, on the server too', async () => {
   const pooler = await startTestPooler(db, {
     timeouts: { queryTimeout: '150ms' },
     pooling: { poolSize: 1 },
@@ -49,7 +49,7 @@ test('time a query that runs for too long is ended with 57014, on the server too
   expect(rows).toEqual([{ n: 0 }]);
 });
 
-test('time a client that does nothing in a transaction is sent away with 25P03, and its transaction is rolled back', async () => {
+test('a client that does nothing in a transaction is ended with 25P03, and its transaction is rolled back', async () => {
   const pooler = await startTestPooler(db, {
     timeouts: { idleTransactionTimeout: '150ms' },
     pooling: { poolSize: 1 },
@@ -64,31 +64,28 @@ test('time a client that does nothing in a transaction is sent away with 25P03, 
 test.each([
   ['idleTransactionTimeout', '25P03'],
   ['transactionTimeout', '25P04'],
-])(
-  'time %s counts from a BEGIN on that no server has heard of, and not from before',
-  async (timeout, code) => {
-    const pooler = await startTestPooler(db, { timeouts: { [timeout]: '800ms' } });
-    const session = await RawSession.start(pooler, StartupCode.version30);
-    await session.ask((writer) => writeQuery(writer, 'select 1'));
-    // A client that begins a transaction later is too late already.
-    const late = await RawSession.start(pooler, StartupCode.version30);
-    await late.ask((writer) => writeQuery(writer, 'begin; select 1'));
-    expect(await fatalOf(late)).toBe(`FATAL ${code}`);
-    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'begin')))).toBe('CZ');
-    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'commit')))).toBe('CZ');
-    await session.ask((writer) => writeQuery(writer, 'begin'));
-    expect(await fatalOf(session)).toBe(`FATAL ${code}`);
-  },
-);
+])('%s counts from a BEGIN on that no server has heard of, and not from before', async (timeout, code) => {
+  const pooler = await startTestPooler(db, { timeouts: { [timeout]: '800ms' } });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  await session.ask((writer) => writeQuery(writer, 'select 1'));
+  // A client that begins a transaction later is too late already.
+  const late = await RawSession.start(pooler, StartupCode.version30);
+  await late.ask((writer) => writeQuery(writer, 'begin; select 1'));
+  expect(await fatalOf(late)).toBe(`FATAL ${code}`);
+  expect(typesOf(await session.ask((writer) => writeQuery(writer, 'begin')))).toBe('CZ');
+  expect(typesOf(await session.ask((writer) => writeQuery(writer, 'commit')))).toBe('CZ');
+  await session.ask((writer) => writeQuery(writer, 'begin'));
+  expect(await fatalOf(session)).toBe(`FATAL ${code}`);
+});
 
-test('time a client that does nothing at all is sent away with 57P05', async () => {
+test('a client that does nothing at all is ended with 57P05', async () => {
   const pooler = await startTestPooler(db, { timeouts: { clientIdleTimeout: '150ms' } });
   const session = await RawSession.start(pooler, StartupCode.version30);
   await session.ask((writer) => writeQuery(writer, 'select 1'));
   expect(await fatalOf(session)).toBe('FATAL 57P05');
 });
 
-test('time a client that has a server and does not read is ended, and its server is free', async () => {
+test('a client that has a server and does not read is ended, and its server is free', async () => {
   const pooler = await startTestPooler(db, {
     pooling: { poolSize: 1 },
     timeouts: { clientWriteTimeout: '300ms' },
@@ -103,7 +100,7 @@ test('time a client that has a server and does not read is ended, and its server
   stuck.socket.destroy();
 });
 
-test('time a transaction that takes too long is ended with 25P04, however busy it is', async () => {
+test('a transaction that takes too long is ended with 25P04, however busy it is', async () => {
   const pooler = await startTestPooler(db, { timeouts: { transactionTimeout: '200ms' } });
   const session = await RawSession.start(pooler, StartupCode.version30);
   await session.ask((writer) => writeQuery(writer, 'begin; select 1'));
@@ -119,13 +116,13 @@ test('time a transaction that takes too long is ended with 25P04, however busy i
   expect(errorOf(session.received)).toMatchObject({ severity: 'FATAL', code: '25P04' });
 });
 
-test('time timeouts can be those of one user', async () => {
+test('timeouts can be those of one user', async () => {
   const pooler = await startTestPooler(db, { users: { [db.user]: { clientIdleTimeout: '150ms' } } });
   const session = await RawSession.start(pooler, StartupCode.version30);
   expect(await fatalOf(session)).toBe('FATAL 57P05');
 });
 
-test('time how long a client waits and idles is its own, also where it comes to the pool of another user', async () => {
+test('how long a client waits and idles is its own, also where it comes to the pool of another user', async () => {
   const { host, port, user, password, database } = db;
   const databases = { [database]: { host, port, user, password } };
   const users = { hasty: { clientIdleTimeout: '1s', queryWaitTimeout: '50ms' } };
@@ -140,7 +137,7 @@ test('time how long a client waits and idles is its own, also where it comes to 
   await patient.query('commit');
 });
 
-test('time a client that comes to the pool of another user has its own new limits after a reload', async () => {
+test('a client that comes to the pool of another user has its own new limits after a reload', async () => {
   const { host, port, user, password, database } = db;
   const databases = { [database]: { host, port, user, password } };
   const tree = (queryWaitTimeout: string): ConfigTree => ({
@@ -158,7 +155,7 @@ test('time a client that comes to the pool of another user has its own new limit
   await patient.query('commit');
 });
 
-test('time a client that waits for too long gets an error with the numbers, and stays', async () => {
+test('a client that waits for too long gets an error with the numbers, and stays', async () => {
   const pooling = { poolSize: 1 };
   const pooler = await startTestPooler(db, { pooling });
   const holder = await pooler.connect();
@@ -177,7 +174,7 @@ test('time a client that waits for too long gets an error with the numbers, and 
   session.socket.destroy();
 });
 
-test('time a client that waits is told so', async () => {
+test('a client that waits gets a notice', async () => {
   const pooler = await startTestPooler(db, {
     timeouts: { queryWaitNotify: '100ms' },
     pooling: { poolSize: 1 },
@@ -240,13 +237,13 @@ async function storm(connect: () => Promise<pg.Client>, clients: number): Promis
   await Promise.all(all.slice(clients / 2).map((client) => client.query('select pg_sleep(0.01)')));
 }
 
-test('numbers a pool never has more server connections than its size', async () => {
+test('a pool never has more server connections than its size', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 3 } });
   expect(await mostWhile(() => storm(() => pooler.connect(), 24))).toBeLessThanOrEqual(3);
   expect(pooler.pooler.stats().pools[0]?.peak).toBeLessThanOrEqual(3);
 });
 
-test('numbers all pools of a database together never have more than that allows, and each is served', async () => {
+test('all pools of a database together never have more than that allows, and each is served', async () => {
   await watcher.query("create role second login password 'second'");
   const second = { user: 'second', password: 'second' };
   const pooler = await startTestPooler(db, {
@@ -263,7 +260,7 @@ test('numbers all pools of a database together never have more than that allows,
   await watcher.query('drop role second');
 });
 
-test('numbers idle connections of one user are closed when another needs the place', async () => {
+test('idle connections of one user are closed when another needs the place', async () => {
   await watcher.query("create role third login password 'third'");
   const pooler = await startTestPooler(db, {
     limits: { maxServerConnections: 1 },
@@ -278,7 +275,7 @@ test('numbers idle connections of one user are closed when another needs the pla
   await watcher.query('drop role third');
 });
 
-test('numbers the reserve is opened for clients that wait for long, and closed again', async () => {
+test('the reserve is opened for clients that wait for long, and closed again', async () => {
   const pooler = await startTestPooler(db, {
     pooling: { poolSize: 1, reservePoolSize: 1, reservePoolTimeout: '100ms' },
   });
@@ -295,7 +292,7 @@ test('numbers the reserve is opened for clients that wait for long, and closed a
 const liveOf = ({ pooler }: TestPooler): Record<string, number> =>
   Object.fromEntries(pooler.stats().pools.map(({ database, live }) => [database, live]));
 
-test('numbers a pool is kept at its minimum while it has a client, and no longer', async () => {
+test('a pool is kept at its minimum while it has a client, and no longer', async () => {
   const pooler = await startTestPooler(db, {
     pooling: { poolSize: 4, minPoolSize: 2, serverIdleTimeout: '50ms' },
   });
@@ -309,7 +306,7 @@ test('numbers a pool is kept at its minimum while it has a client, and no longer
   await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ [db.database]: 0 });
 });
 
-test('numbers a pool is kept at its minimum before a client comes and after the last is gone, where the configuration names its user', async () => {
+test('a pool is kept at its minimum before a client comes and after the last is gone, where the configuration names its user', async () => {
   const { host, port, user, password, database } = db;
   const pooler = await startTestPooler(db, {
     databases: {
@@ -331,7 +328,7 @@ test('numbers a pool is kept at its minimum before a client comes and after the 
   await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ [database]: 2, other: 0 });
 });
 
-test('numbers a pool is kept at its minimum and not while its database is disabled', async () => {
+test('a pool is not kept at its minimum while its database is disabled', async () => {
   const { host, port, user, password, database } = db;
   const pooler = await startTestPooler(db, {
     admin: { adminUsers: [user] },
@@ -349,7 +346,7 @@ test('numbers a pool is kept at its minimum and not while its database is disabl
   await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ other: 1, [database]: 1 });
 });
 
-test('numbers a message that is too long ends the connection with 08P01', async () => {
+test('a message that is too long ends the connection with 08P01', async () => {
   const pooler = await startTestPooler(db, { limits: { maxPacketSize: 2_000 } });
   const session = await RawSession.start(pooler, StartupCode.version30);
   writeQuery(session.writer, `select '${'x'.repeat(3_000)}'`);
@@ -362,7 +359,7 @@ test.each([
   ['that comes before the server has asked for data', "select 'next'", false],
   ['that would wait for an answer', 'deallocate something', false],
 ])(
-  'numbers a query in the middle of COPY data, %s, ends the connection, as the server does',
+  'a query in the middle of COPY data, %s, ends the connection, as the server does',
   async (_name, text, waits) => {
     const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
     const create = new pg.Client({ connectionString: db.url });
@@ -384,7 +381,7 @@ test.each([
   },
 );
 
-test('numbers a type of message that there is not ends the connection with 08P01', async () => {
+test('an unknown type of message ends the connection with 08P01', async () => {
   const pooler = await startTestPooler(db);
   const session = await RawSession.start(pooler, StartupCode.version30);
   session.writer.append(Buffer.from([0x7a, 0, 0, 0, 4]));
@@ -392,7 +389,7 @@ test('numbers a type of message that there is not ends the connection with 08P01
   expect(await fatalOf(session)).toBe('FATAL 08P01');
 });
 
-test('modes with statement, a transaction of several statements is refused with 0A000', async () => {
+test('with pool_mode statement, a transaction of several statements is refused with 0A000', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolMode: 'statement', poolSize: 1 } });
   const session = await RawSession.start(pooler, StartupCode.version30);
   expect(typesOf(await session.ask((writer) => writeQuery(writer, 'begin; select 1; commit')))).toBe(
@@ -404,7 +401,7 @@ test('modes with statement, a transaction of several statements is refused with 
   expect((await (await pooler.connect()).query('select 1 as one')).rows).toEqual([{ one: 1 }]);
 });
 
-test('modes with session, a client keeps its server until it leaves, and leaves nothing behind', async () => {
+test('with pool_mode session, a client keeps its server until it leaves, and leaves nothing behind', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolMode: 'session', poolSize: 1 } });
   const client = await pooler.connect();
   await client.query("set work_mem = '7MB'; create temp table mine (a int); listen x");
@@ -426,7 +423,7 @@ test('modes with session, a client keeps its server until it leaves, and leaves 
   expect((await other.query({ name: 'stmt', text: 'select 2 as two' })).rows).toEqual([{ two: 2 }]);
 });
 
-test('modes a database and a user can have a mode of their own', async () => {
+test('a database and a user can have a mode of their own', async () => {
   const entry = { host: db.host, port: db.port, password: db.password };
   const pooler = await startTestPooler(db, {
     databases: {
@@ -442,7 +439,7 @@ test('modes a database and a user can have a mode of their own', async () => {
   expect([first?.inUse, second?.inUse]).toEqual([1, 0]);
 });
 
-test('modes the reset query can be run after every transaction', async () => {
+test('the reset query can be run after every transaction', async () => {
   const pooler = await startTestPooler(db, { pooling: { poolSize: 1, serverResetQueryAlways: true } });
   const client = await pooler.connect();
   await client.query('create sequence counted');
@@ -451,7 +448,7 @@ test('modes the reset query can be run after every transaction', async () => {
   await client.query('drop sequence counted');
 });
 
-test('modes simple queries can be refused', async () => {
+test('simple queries can be refused', async () => {
   const pooler = await startTestPooler(db, { pooling: { disableSimpleQuery: true } });
   const client = await pooler.connect();
   expect((await client.query('select $1::int as n', [1])).rows).toEqual([{ n: 1 }]);

@@ -40,18 +40,18 @@ describe('A pool of a worker tells the supervisor', () => {
     return undefined;
   };
 
-  test('what it needs, with each question', () => {
+  test('a pool of a worker tells the supervisor its needs with each question', () => {
     expect(asked.map(({ demand, wanted, seen }) => ({ demand, wanted, seen }))).toEqual([
       { demand: 30, wanted: 1, seen: 0 },
       { demand: 30, wanted: 1, seen: 1 },
     ]);
   });
 
-  test('nothing as long as nothing changes', () => {
+  test('a pool of a worker tells the supervisor nothing as long as nothing changes', () => {
     expect(nextNews(2_500)).toBeUndefined();
   });
 
-  test('that its need is a little more or less only once in a while, and then the highest', () => {
+  test('a pool of a worker tells the supervisor small changes of its need only once in a while, and then the highest', () => {
     expect(nextNews(100)).toBeUndefined();
     engine.peak = 33;
     expect(nextNews(lookMs)).toBeUndefined();
@@ -77,7 +77,7 @@ describe('A pool of a worker tells the supervisor', () => {
     expect(nextNews(lookMs)).toBeUndefined();
   });
 
-  test('once that something is idle, while nobody uses it', () => {
+  test('a pool of a worker tells the supervisor once that a connection is idle, while it stays unused', () => {
     engine.longestIdleSince = clock.time - 5_000;
     expect(nextNews(lookMs)?.report.idleForMs).toBe(5_000 + lookMs);
     expect(nextNews(2_500)).toBeUndefined();
