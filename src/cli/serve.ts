@@ -21,6 +21,9 @@ import { type RunningPooler, Serving, type SignalSource, type StartPooler } from
 import type { Terminal } from './terminal.js';
 import { exitCodes } from './usage-error.js';
 
+/** How long a pooler that has stopped waits for a reader of its log. */
+const logReaderMs = 1_000;
+
 /** The command's surroundings, handed in so that a test can give them. */
 export interface ServeWorld {
   readonly startPooler: StartPooler;
@@ -163,6 +166,7 @@ async function run(
   } finally {
     pidFile?.remove();
     file.close();
+    terminal.leaveLog?.(logReaderMs);
   }
 }
 

@@ -9,6 +9,8 @@ export interface Terminal {
   err(text: string): void;
   /** Texts for standard error that could not be written. */
   readonly lost?: number;
+  /** The log is over. A reader of it that has stopped holds up the end of the program for so many milliseconds at most. */
+  leaveLog?(ms: number): void;
   readonly hasColours: boolean;
   /** Standard error is a terminal that can write over a line. */
   readonly showsProgress: boolean;
@@ -30,6 +32,12 @@ export function systemTerminal(): Terminal {
     err: (text) => err.write(text),
     get lost() {
       return err.lost;
+    },
+    leaveLog(ms) {
+      // The timer alone keeps nothing running.
+      setTimeout(() => {
+        if (process.stderr.writableLength > 0 && process.stdout.writableLength === 0) process.exit();
+      }, ms).unref();
     },
     hasColours: process.stdout.isTTY === true && process.stdout.hasColors() && !process.env['NO_COLOR'],
     showsProgress: process.stderr.isTTY === true && process.env['TERM'] !== 'dumb',

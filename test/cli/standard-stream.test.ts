@@ -98,3 +98,11 @@ test('standard error whose reader has stopped is counted, does not make the prog
   expect(grown).toBeLessThan(50_000_000);
   expect(err.endsWith('at last\n')).toBe(true);
 });
+
+test('standard error whose reader has stopped does not keep a program that is over', async () => {
+  const { child } = run(
+    "for (let n = 0; n < 1_000; n++) terminal.err('x'.repeat(999) + '\\n'); terminal.leaveLog(10); process.exitCode = 3;",
+    'pipe',
+  );
+  expect(await once(child, 'exit')).toEqual([3, null]);
+});

@@ -6,6 +6,7 @@
  */
 
 import type { Transport, TransportListener } from '../../net/transport.js';
+import { systemClock } from '../../runtime/system.js';
 import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
@@ -32,6 +33,10 @@ export interface AdminKeeper {
 const mostHeld = 65_536;
 /** Limit of unsent bytes; beyond it they are sent, and other clients are served before this one goes on. */
 const mostUnsent = 65_536;
+/** Limit in milliseconds of work on commands before other clients are served. */
+const mostMs = 0.5;
+/** The answer to a command, and ReadyForQuery. */
+const stepsOfAnswer = 2;
 
 export class AdminSession implements TransportListener {
   readonly transport: Transport;
@@ -44,13 +49,23 @@ export class AdminSession implements TransportListener {
   #isDraining = false;
   /** Other clients are served before this one goes on. */
   #isResting = false;
+  /** When other clients are to be served. */
+  #endsAt = 0;
+  readonly #now: () => number;
   #held: Buffer | undefined;
   #isReadingPaused = false;
   /** No more input will arrive. */
   #hasInputEnded = false;
   #isEnding = false;
 
-  constructor(transport: Transport, tools: ConsoleTools, keeper: AdminKeeper) {
+  /** `now`: the time in milliseconds. */
+  constructor(
+    transport: Transport,
+    tools: ConsoleTools,
+    keeper: AdminKeeper,
+    now: () => number = () => systemClock.now(),
+  ) {
+    this.#now = now;
     this.transport = transport;
     this.tools = tools;
     this.#keeper = keeper;
@@ -58,7 +73,8 @@ export class AdminSession implements TransportListener {
       commandCame: () => keeper.commandCame(),
       commandGiven: (command, problem) => keeper.commandGiven(this, command, problem),
       commandFailed: (command, error) => keeper.commandFailed(this, command, error),
-      commandSettled: () => this.#goOn(),
+      // Also when its time is over: what the command has done may be the end of this session.
+      commandSettled: () => this.#goOn(stepsOfAnswer),
     });
     transport.listener = this;
   }
@@ -82,12 +98,14 @@ export class AdminSession implements TransportListener {
       return;
     }
     this.#scanner.push(source, start, end);
+    this.#portionBegins();
     this.#work();
   }
 
   drained(): void {
     if (!this.#isDraining) return;
     this.#isDraining = false;
+    this.#portionBegins();
     this.#goOn();
   }
 
@@ -130,10 +148,22 @@ export class AdminSession implements TransportListener {
     return this.#dialogue.isRunning || this.#isDraining || this.#isResting;
   }
 
-  /** Handles everything that is possible now, and holds the rest. */
-  #work(): void {
+  #portionBegins(): void {
+    this.#endsAt = this.#now() + mostMs;
+  }
+
+  get #isPortionOver(): boolean {
+    return this.#now() >= this.#endsAt;
+  }
+
+  /** Handles everything that is possible now, and holds the rest. So many steps are taken in any case. */
+  #work(least = 0): void {
+    let steps = 0;
     try {
-      while (this.#step()) if (this.#writer.length > mostUnsent) this.#rest();
+      while (this.#step()) {
+        const isMuch = this.#writer.length > mostUnsent || (++steps >= least && this.#isPortionOver);
+        if (isMuch && !this.#dialogue.isRunning) this.#rest();
+      }
     } catch (error) {
       if (!(error instanceof ProtocolViolationError)) throw error;
       this.end({ severity: 'FATAL', code: SqlState.protocolViolation, message: error.message });
@@ -160,7 +190,7 @@ export class AdminSession implements TransportListener {
   }
 
   /** The session is no longer busy. */
-  #goOn(): void {
+  #goOn(least = 0): void {
     if (this.#isEnding || this.#isBusy) return;
     const held = this.#held;
     this.#held = undefined;
@@ -169,7 +199,7 @@ export class AdminSession implements TransportListener {
       this.transport.resumeReading();
     }
     if (held !== undefined) this.#scanner.push(held);
-    this.#work();
+    this.#work(least);
   }
 
   #hold(bytes: Buffer): void {
@@ -180,12 +210,15 @@ export class AdminSession implements TransportListener {
     this.transport.pauseReading();
   }
 
-  /** Pauses, so that a long list of commands does not block other clients. */
+  /** Pauses, so that neither a long list of commands nor a long result blocks other clients. */
   #rest(): void {
+    if (this.#isEnding) return;
     this.#send();
+    if (this.#isResting) return;
     this.#isResting = true;
     setImmediate(() => {
       this.#isResting = false;
+      this.#portionBegins();
       this.#goOn();
     });
   }

@@ -19,7 +19,7 @@ import { type Command, describeCommand, isHarmless } from './command.js';
 import { parseCommands } from './command-parser.js';
 import { ConsoleError, errorFieldsOf, pgbouncerFieldsOf } from './console-error.js';
 import { ExtendedQuery } from './extended-query.js';
-import { writeOutcome } from './result-writer.js';
+import { ResultCursor, writeDescription } from './result-writer.js';
 import { type ConsoleTools, columnsOf, type Outcome, runCommand } from './run-command.js';
 
 export interface DialogueListener {
@@ -64,6 +64,8 @@ export class ConsoleDialogue {
   readonly #extended = new ExtendedQuery();
   /** Remaining commands of a simple query. */
   #query: Command[] | undefined;
+  /** A result of which rows are to be written. */
+  #result: ResultCursor | undefined;
   /** After an error in the extended protocol: everything is skipped up to the next Sync. */
   #isSkipping = false;
   #running: Running | undefined;
@@ -82,9 +84,9 @@ export class ConsoleDialogue {
     return this.#running !== undefined;
   }
 
-  /** A simple query is not over. */
+  /** A simple query or a result is not over. */
   get hasMore(): boolean {
-    return this.#query !== undefined;
+    return this.#query !== undefined || this.#result !== undefined;
   }
 
   // ---- messages ---------------------------------------------------------------------------------------------------
@@ -114,15 +116,30 @@ export class ConsoleDialogue {
     if (this.#query.length === 0) this.#writer.append(emptyQueryResponse);
   }
 
-  /** Runs the next command of a simple query, or ends it. */
+  /** Writes the next rows of a result, or runs the next command of a simple query, or ends it. */
   goOn(): void {
+    const result = this.#result;
+    if (result !== undefined) {
+      this.#attempt(() => {
+        // Where a row can't be made, the error ends the result.
+        this.#result = undefined;
+        if (!result.write(this.#writer)) this.#result = result;
+      });
+      return;
+    }
     const command = this.#query?.shift();
     if (command === undefined) {
       this.#query = undefined;
       this.#writer.append(readyIdle);
       return;
     }
-    this.#run(command, (outcome) => writeOutcome(this.#writer, columnsOf(command), outcome));
+    this.#run(command, (outcome) => {
+      const columns = columnsOf(command);
+      if (outcome.notice !== undefined) writeNotice(this.#writer, outcome.notice);
+      if (columns !== undefined) writeDescription(this.#writer, columns);
+      this.#result = new ResultCursor(columns, outcome);
+      this.#result.fetch(0);
+    });
   }
 
   #extendedly(message: MessageScanner): void {
@@ -157,13 +174,13 @@ export class ConsoleDialogue {
     const { maxRows } = view;
     const portal = this.#extended.portal(view.nameKey(), view.name());
     if (portal.hasRun) {
-      portal.writeRows(this.#writer, maxRows);
+      this.#result = portal.fetch(this.#writer, maxRows);
       return;
     }
     this.#run(portal.command as Command, (outcome) => {
       if (outcome.notice !== undefined) writeNotice(this.#writer, outcome.notice);
       portal.ran(outcome);
-      portal.writeRows(this.#writer, maxRows);
+      this.#result = portal.fetch(this.#writer, maxRows);
     });
   }
 

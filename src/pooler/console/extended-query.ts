@@ -36,12 +36,14 @@ export class Portal {
   }
 
   ran(outcome: Outcome): void {
-    this.#result = new ResultCursor(this.command && columnsOf(this.command), this.#formats, outcome);
+    this.#result = new ResultCursor(this.command && columnsOf(this.command), outcome, this.#formats);
   }
 
-  writeRows(writer: MessageWriter, maxRows: number): void {
+  /** The result with its next part; undefined for an empty text, whose answer is written. */
+  fetch(writer: MessageWriter, maxRows: number): ResultCursor | undefined {
     if (this.#result === undefined) writer.append(emptyQueryResponse);
-    else this.#result.write(writer, maxRows);
+    else this.#result.fetch(maxRows);
+    return this.#result;
   }
 }
 

@@ -17,7 +17,8 @@ import { ConsoleError, guess } from './console-error.js';
 import { driverSettings } from './driver-settings.js';
 import { keepHeld, withHeldSettings } from './held-settings.js';
 import type { PoolerControls, PoolerView } from './pooler-view.js';
-import type { ResultColumn, Value } from './result-values.js';
+import type { ResultColumn } from './result-values.js';
+import type { Rows } from './show.js';
 import { shows } from './shows.js';
 
 /** The long lists that a command needs. */
@@ -39,7 +40,7 @@ export interface Outcome {
   /** Tag for CommandComplete. */
   readonly tag: string;
   /** Rows of a command with columns, possibly none. */
-  readonly rows: readonly (readonly Value[])[];
+  readonly rows: Rows;
   readonly notice: ErrorFields | undefined;
   /** Why the pooler holds a setting and does not use it; for the log. */
   readonly problem?: ConfigError;

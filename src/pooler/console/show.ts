@@ -2,9 +2,15 @@
 import type { PoolerView } from './pooler-view.js';
 import type { ColumnType, ResultColumn, Value } from './result-values.js';
 
+/** Rows of a result, each made when it is asked for: there may be thousands. */
+export interface Rows {
+  readonly length: number;
+  at(index: number): readonly Value[] | undefined;
+}
+
 export interface Show {
   readonly columns: readonly ResultColumn[];
-  rows(view: PoolerView): readonly (readonly Value[])[];
+  rows(view: PoolerView): Rows;
 }
 
 /** A column and the source of its values. */
@@ -19,7 +25,11 @@ export function showEach<Item>(
 ): Show {
   return {
     columns: columns.map(({ name, type }) => ({ name, type })),
-    rows: (view) => items(view).map((item) => columns.map(({ fill }) => fill(item) ?? null)),
+    rows(view) {
+      const list = items(view);
+      const { length } = list;
+      return { length, at: (index) => columns.map(({ fill }) => fill(list[index] as Item) ?? null) };
+    },
   };
 }
 

@@ -64,6 +64,14 @@ function consoleDatabase(port: number): DatabaseConfig {
   } as unknown as DatabaseConfig;
 }
 
+/** Clients of one pool. */
+interface PoolClients {
+  readonly clients: Partial<Record<ClientState, number>>;
+  longestWaitMs: number;
+}
+
+const noClients: PoolClients = { clients: {}, longestWaitMs: 0 };
+
 export class ConsoleView implements PoolerView {
   readonly version = headgateVersion;
   readonly #startedAt = Date.now();
@@ -105,6 +113,7 @@ export class ConsoleView implements PoolerView {
       names.add(entry.pool.database);
       served.set(entry.pool.database, entry);
     }
+    const servers = this.#serversBy((pool) => pool.database);
     const records = [...names].flatMap((name) => {
       const settings = databaseFor(config, name) ?? served.get(name)?.database;
       if (settings === undefined) return [];
@@ -112,7 +121,7 @@ export class ConsoleView implements PoolerView {
         settings,
         isPaused: pausedDatabases.has(name),
         isDisabled: disabledDatabases.has(name),
-        servers: this.#serversWhere((pool) => pool.database === name),
+        servers: servers.get(name) ?? 0,
         clients: limits.ofDatabase(name),
       };
     });
@@ -139,42 +148,60 @@ export class ConsoleView implements PoolerView {
     for (const { user } of pools.pools()) names.add(user);
     if (this.#pooler.isPgBouncer) names.add(consoleName);
     for (const { identity } of sessions) names.add(identity.user);
+    const servers = this.#serversBy((pool) => pool.user);
     return Array.from(names, (name) => ({
       name,
-      servers: this.#serversWhere((pool) => pool.user === name),
+      servers: servers.get(name) ?? 0,
       clients: limits.ofUser(name),
     }));
   }
 
-  #serversWhere(isMeant: (pool: BackendPool) => boolean): number {
-    let count = 0;
+  /** Server connections by a name of their pool. In one pass: of names and pools there may be thousands. */
+  #serversBy(nameOf: (pool: BackendPool) => string): Map<string, number> {
+    const counts = new Map<string, number>();
     for (const pool of this.#pooler.pools.pools()) {
-      if (!isMeant(pool)) continue;
       const { live, pending, closing } = pool.stats();
-      count += live + pending + closing + pool.leaving;
+      const name = nameOf(pool);
+      counts.set(name, (counts.get(name) ?? 0) + live + pending + closing + pool.leaving);
     }
-    return count;
+    return counts;
   }
 
   pools(): readonly PoolRecord[] {
-    return Array.from(this.#pooler.pools.entries(), ({ pool, database }) => this.#poolRecord(pool, database));
+    const clients = this.#clientsByPool();
+    return Array.from(this.#pooler.pools.entries(), ({ pool, database }) =>
+      this.#poolRecord(pool, database, clients.get(pool) ?? noClients),
+    );
   }
 
-  #poolRecord(pool: BackendPool, database: PoolEntry['database']): PoolRecord {
+  /** In one pass, as well. */
+  #clientsByPool(): Map<BackendPool, PoolClients> {
+    const { sessions, pendingClients } = this.#pooler;
     const now = systemClock.now();
-    const clients: Partial<Record<ClientState, number>> = {};
-    let longestWaitMs = 0;
-    for (const session of this.#pooler.sessions) {
-      if (session.pool !== pool) continue;
-      count(clients, clientStateOf(session));
-      if (session.state === 'waiting')
-        longestWaitMs = Math.max(longestWaitMs, now - session.times.waitingSince);
-    }
-    for (const { waitsFor } of this.#pooler.pendingClients) {
-      if (waitsFor?.pool !== pool) continue;
-      count(clients, 'waiting');
-      longestWaitMs = Math.max(longestWaitMs, now - waitsFor.since);
-    }
+    const byPool = new Map<BackendPool, PoolClients>();
+    const add = (pool: BackendPool, state: ClientState, waitingSince: number | undefined): void => {
+      const ofPool = byPool.get(pool) ?? { clients: {}, longestWaitMs: 0 };
+      byPool.set(pool, ofPool);
+      count(ofPool.clients, state);
+      if (waitingSince !== undefined)
+        ofPool.longestWaitMs = Math.max(ofPool.longestWaitMs, now - waitingSince);
+    };
+    for (const session of sessions)
+      add(
+        session.pool,
+        clientStateOf(session),
+        session.state === 'waiting' ? session.times.waitingSince : undefined,
+      );
+    for (const { waitsFor } of pendingClients)
+      if (waitsFor !== undefined) add(waitsFor.pool, 'waiting', waitsFor.since);
+    return byPool;
+  }
+
+  #poolRecord(
+    pool: BackendPool,
+    database: PoolEntry['database'],
+    { clients, longestWaitMs }: PoolClients,
+  ): PoolRecord {
     const servers: Partial<Record<ServerState, number>> = {};
     for (const backend of pool.backends())
       count(servers, serverStateOf(backend, pool.plan.policy.checkAfterIdle));

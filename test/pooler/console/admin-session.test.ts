@@ -182,3 +182,58 @@ test('A client that asks faster than it reads is answered to the end even if it 
   while (!here.transport.hasEnded) await nextTurn();
   expect(here.transport.take().slice(-4)).toEqual([...versionAnswer, ready]);
 });
+
+test('A long result is written in portions, with other clients served in between', async () => {
+  for (const bytes of [query('SHOW CLIENTS; SHOW VERSION'), extended('SHOW CLIENTS', [0])]) {
+    const here = new Console();
+    let now = 0;
+    here.now = () => ++now;
+    here.pooler.clientRecords = Array.from({ length: 1_000 }, (_, id) => clientRecord({ id }));
+    here.transport.come(bytes);
+    const answers = here.transport.take();
+    const rows = (): string[] => answers.filter((message) => message.startsWith('row C '));
+    let turns = 0;
+    while (answers.at(-1) !== ready) {
+      expect(rows().length).toBeLessThanOrEqual(64 * turns);
+      await nextTurn();
+      turns++;
+      answers.push(...here.transport.take());
+    }
+    expect(turns).toBeGreaterThan(15);
+    expect(rows()).toHaveLength(1_000);
+    expect(rows().map((row) => Number(row.split(' ').at(-1)))).toEqual(
+      Array.from({ length: 1_000 }, (_, id) => id),
+    );
+    expect(answers.filter((message) => message.startsWith('done '))[0]).toBe('done SHOW');
+  }
+});
+
+test('Commands that each take long let other clients be served in between', async () => {
+  const here = new Console();
+  let now = 0;
+  here.now = () => ++now;
+  const count = 20;
+  here.transport.come(Buffer.concat(Array.from({ length: count }, () => query('SHOW VERSION'))));
+  let turns = 0;
+  const answers: string[] = [];
+  for (; answers.filter((message) => message === ready).length < count; turns++) {
+    await nextTurn();
+    answers.push(...here.transport.take());
+  }
+  expect(turns).toBeGreaterThanOrEqual(count - 1);
+});
+
+test('A command that waited is answered in full at once, and the next one lets other clients be served first', async () => {
+  const here = new Console();
+  let now = 0;
+  here.now = () => ++now;
+  here.transport.come(Buffer.concat([query('RELOAD'), query('RELOAD')]));
+  (await here.pooler.waiting('reload')).done();
+  for (let microtasks = 0; microtasks < 20; microtasks++) await undefined;
+  expect(here.transport.take()).toEqual(['done RELOAD', ready]);
+  expect(here.pooler.told).toEqual(['reload']);
+  (await here.pooler.waiting('reload')).done();
+  await nextTurn();
+  await nextTurn();
+  expect(here.transport.take()).toEqual(['done RELOAD', ready]);
+});

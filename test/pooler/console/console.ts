@@ -19,9 +19,12 @@ export class Console implements AdminKeeper {
   readonly transport = new MemoryTransport();
   readonly session: AdminSession;
   readonly events: string[] = [];
+  /** The session's clock, which stands still. */
+  now = (): number => 0;
 
   constructor(role: Role = 'admin') {
-    this.session = new AdminSession(this.transport, { role, view: this.pooler, controls: this.pooler }, this);
+    const tools = { role, view: this.pooler, controls: this.pooler };
+    this.session = new AdminSession(this.transport, tools, this, () => this.now());
   }
 
   consoleEnded(): void {

@@ -50,5 +50,5 @@ test.each([
 });
 
 test('The page about the console has the answer of SHOW VERSION', () => {
-  expect(inCode).toContain(shows.version.rows(new FakePooler())[0]?.[0]);
+  expect(inCode).toContain(shows.version.rows(new FakePooler()).at(0)?.[0]);
 });
