@@ -62,6 +62,12 @@ async function shortComes(client: pg.Client): Promise<void> {
   for (let time = 0; time < 2; time++) await ask("select 'short' as text", client);
 }
 
+function poolStats() {
+  const [stats] = pooler.pooler.stats().pools;
+  if (stats === undefined) throw new Error('The pooler has no pool.');
+  return stats;
+}
+
 async function blocked(): Promise<number> {
   const { rows } = await observer.query(
     `select count(*)::int as n from pg_stat_activity where datname = current_database() and query = $1 and wait_event_type = 'Lock'`,
@@ -79,11 +85,28 @@ test('short statements are answered while more long ones wait than the pool has 
   for (let time = 0; time < 20; time++)
     expect(await ask("select 'short' as text", asker)).toEqual({ text: 'short' });
   expect(await blocked()).toBe(poolSize - 1);
-  const { waiting: waitingNow, pools } = pooler.pooler.stats();
-  expect(waitingNow).toBe(others.length - poolSize + 1);
-  expect(pools[0]?.tally.longWaits).toBe(waitingNow);
+  expect(pooler.pooler.stats().waiting).toBe(others.length - poolSize + 1);
+  expect(poolStats().tally.longWaits).toBe(others.length - poolSize + 1);
   await outsider.query('commit');
   expect(await Promise.all(waiting)).toEqual(others.map(() => ({ n: 0 })));
+});
+
+test('a long statement has a connection to itself, and is not placed behind a short one', async () => {
+  const holders = clients.slice(0, poolSize);
+  const [asker, other] = clients.slice(poolSize) as [pg.Client, pg.Client];
+  await shortComes(asker);
+  for (const holder of holders) await holder.query('begin');
+  for (const holder of holders) await holder.query('select 1');
+  const { tally } = poolStats();
+  const before = tally.multiplexed;
+  const short = ask("select 'short' as text", asker);
+  await expect.poll(() => pooler.pooler.stats().waiting, patience).toBe(1);
+  const slow = ask(long, other);
+  await expect.poll(() => pooler.pooler.stats().waiting, patience).toBe(2);
+  await holders[0]?.query('commit');
+  expect(await Promise.all([short, slow])).toEqual([{ text: 'short' }, { n: 0 }]);
+  expect(poolStats().tally.multiplexed).toBe(before);
+  for (const holder of holders.slice(1)) await holder.query('commit');
 });
 
 test('long statements have all connections while no short ones come', async () => {

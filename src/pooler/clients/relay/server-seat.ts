@@ -110,7 +110,9 @@ export class ServerSeat implements WaitOwner {
       return false;
     }
     const pooled = this.pool.tryTake();
-    return pooled !== undefined && this.#attach(pooled);
+    if (pooled === undefined) return false;
+    if (this.isLong) this.pool.classes.long.began();
+    return this.#attach(pooled);
   }
 
   waits(): void {
@@ -151,7 +153,6 @@ export class ServerSeat implements WaitOwner {
     this.#isReserved = this.willReserve;
     this.pool.classes.took(this.#isReserved);
     this.#hasLong = this.isLong;
-    if (this.#hasLong) this.pool.classes.long.began();
     backend.user = this.#owner.answers;
     // Told before anything else that is for the client.
     if (this.#tracker.hasNews)

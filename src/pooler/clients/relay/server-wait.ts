@@ -94,8 +94,10 @@ export class ServerWait implements WaitingClient, GatheredClient {
     const { connection: backend, generation } = pooled;
     if (this.#waiter !== waiter) {
       // The client has cancelled the wait or disconnected meanwhile.
+      this.#longEnds(waiter);
       this.#pool.release(backend, generation);
     } else if (backend.isLost) {
+      this.#longEnds(waiter);
       this.#pool.lost(backend, generation, new Error('The server closed the connection.'));
       this.#enqueue();
     } else {
@@ -103,6 +105,15 @@ export class ServerWait implements WaitingClient, GatheredClient {
       this.#times.waited();
       this.#owner.served(pooled);
     }
+  }
+
+  longBegins(): void {
+    this.#pool.classes.long.began();
+  }
+
+  /** The granted connection is not used. */
+  #longEnds({ isLong }: ServerWaiter): void {
+    if (isLong) this.#pool.classes.long.ended();
   }
 
   refused(error: Error, waiter: ServerWaiter): void {

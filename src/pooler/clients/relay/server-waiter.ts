@@ -7,6 +7,8 @@ import type { Backend } from '../../servers/backend.js';
 export interface WaitingClient {
   granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void;
   refused(error: Error, waiter: ServerWaiter): void;
+  /** A connection is about to be granted for a long statement. */
+  longBegins(): void;
   /** Writes the client's held statement behind a statement of another client; false where that is not possible. */
   follow(backend: Backend): boolean;
 }
@@ -30,6 +32,8 @@ export class ServerWaiter extends Waiter<Backend> implements Task {
   /** Called from the middle of an engine decision: the client handles the connection after it. */
   override granted(pooled: PooledConnection<Backend>): void {
     this.#answer = pooled;
+    // Counted at once: the engine may grant several connections before the first client has its own.
+    if (this.isLong) this.client.longBegins();
     afterTurn(this);
   }
 

@@ -116,7 +116,8 @@ export class StatementSharing implements SharingClient {
         home?.shareBegan();
       } else {
         const waiter = home?.firstToShare;
-        if (!(waiter instanceof ServerWaiter) || !waiter.client.follow(backend)) break;
+        // A long statement has a connection to itself, which counts as such.
+        if (!(waiter instanceof ServerWaiter) || waiter.isLong || !waiter.client.follow(backend)) break;
         home?.share();
       }
       last = (followers.at(-1) as SharedStatement).profile as StatementProfile;
