@@ -11,7 +11,7 @@ export class PgConnection {
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;
   /** Hears of an error of the client while it runs a query of `pool.query()`. */
-  onQueryError: ((error: Error) => void) | undefined = undefined;
+  onQueryError: ((error: Error) => void) | undefined;
   /** The `acquire` event of its first checkout was emitted before `verify` ran. */
   isAnnounced = false;
   /** Checked out by `connect()`: its events belong to that caller. */
