@@ -8,7 +8,7 @@ export class PgConnection {
   readonly client: PgClient;
   /** Address of the server's machine; undefined for a socket file. */
   readonly remoteAddress: string | undefined;
-  /** Its place in the engine, from the moment it is open. */
+  /** Its place in the engine, from the moment it is open, or closed because it came too late. */
   pooled!: PooledConnection<PgConnection>;
   /** Hears of an error of the client while it runs a query of `pool.query()`. */
   onQueryError: ((error: Error) => void) | undefined;
