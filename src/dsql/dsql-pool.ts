@@ -17,6 +17,8 @@ import { sharedBucket } from './shared-rate.js';
 import type { TransactionClient } from './transaction/pg-shapes.js';
 import { type TransactionOptions, transaction } from './transaction/transaction.js';
 
+const parts = Symbol('headgate.dsql');
+
 /**
  * A `Pool` for a cluster of Aurora DSQL: every connection is opened with a token that is good, over TLS to a server
  * that has proved to be the cluster, and is replaced before the server would close it. The pool is brought to its size at
@@ -38,8 +40,11 @@ export class DsqlPool extends Pool {
   declare readonly leases: Leases | undefined;
   /** How fast connections are opened: the `rateLimiter` given, the one in DynamoDB that the environment asks for, or the process's own. */
   declare readonly rateLimiter: RateLimiter | undefined;
-  readonly #explanation: readonly ExplainedSetting[];
-  readonly #leaveFleet: () => Promise<void>;
+  /** @internal Not private fields: a method that is called on a proxy of the pool would not find them. */
+  declare readonly [parts]: {
+    readonly explanation: readonly ExplainedSetting[];
+    readonly leaveFleet: () => Promise<void>;
+  };
 
   constructor(options: DsqlPoolOptions, Client?: unknown) {
     const note = (...said: [message: string, error?: unknown]): void => options.log?.(...said);
@@ -51,9 +56,8 @@ export class DsqlPool extends Pool {
     const { limits, leave } = joinFleet(endpoint, distributed, credentials, note);
     const { leases, rateLimiter, ...others } = { ...poolOptions, ...limiter, ...limits };
     super({ ...others, leases, rateLimiter, Client: undefined }, defineDsqlClient(Base, settings));
-    this.#leaveFleet = leave;
     this.endpoint = endpoint;
-    this.#explanation = explanation;
+    Object.defineProperty(this, parts, { value: { explanation, leaveFleet: leave } });
     // The server closes connections when it likes, and after an hour in any case: that must not end the program.
     this.on('error', (error) => note('an idle connection was lost', error));
     tellOf(warnings, note);
@@ -72,9 +76,10 @@ export class DsqlPool extends Pool {
   override end(options?: { readonly deadline?: Duration | undefined }): Promise<void>;
   override end(callback: (error?: Error) => void): void;
   override end(first?: ((error?: Error) => void) | { readonly deadline?: Duration | undefined }): unknown {
-    if (typeof first !== 'function') return super.end(first).then(() => this.#leaveFleet());
+    const { leaveFleet } = this[parts];
+    if (typeof first !== 'function') return super.end(first).then(leaveFleet);
     super.end((error?: Error) => {
-      if (error === undefined) void this.#leaveFleet().then(() => first());
+      if (error === undefined) void leaveFleet().then(() => first());
       else first(error);
     });
     return undefined;
@@ -103,7 +108,7 @@ export class DsqlPool extends Pool {
 
   /** Which value each setting has had since the pool was made, and where it is from. Nothing in it is secret. */
   explain(): readonly ExplainedSetting[] {
-    return this.#explanation;
+    return this[parts].explanation;
   }
 }
 

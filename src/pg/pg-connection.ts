@@ -8,10 +8,10 @@ export class PgConnection {
   readonly client: PgClient;
   /** Address of the server's machine; undefined for a socket file. */
   readonly remoteAddress: string | undefined;
-  /** Its place in the engine, from the moment it is open. */
+  /** Its place in the engine, from the moment it is open, or closed because it came too late. */
   pooled!: PooledConnection<PgConnection>;
   /** Hears of an error of the client while it runs a query of `pool.query()`. */
-  onQueryError: ((error: Error) => void) | undefined = undefined;
+  onQueryError: ((error: Error) => void) | undefined;
   /** The `acquire` event of its first checkout was emitted before `verify` ran. */
   isAnnounced = false;
   /** Checked out by `connect()`: its events belong to that caller. */

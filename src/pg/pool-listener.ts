@@ -29,6 +29,8 @@ export class PgPoolListener extends ChannelPublisher<PgConnection> {
   }
 
   override discarded(pooled: PooledConnection<PgConnection>, reason: DiscardReason): void {
+    // Was never opened: it is closed because it came too late.
+    if (reason === 'late_dial') pooled.connection.pooled = pooled;
     if (reason === 'max_lifetime') this.#pool.note('ending client due to expired lifetime');
     const text = logTexts[reason];
     if (text !== undefined) this.#pool.note(text);

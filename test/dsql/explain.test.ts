@@ -147,6 +147,15 @@ test('the explanation belongs to the pool that was asked', async () => {
   expect(pool.explain()).toEqual(explainDsql(options));
 });
 
+test('an explanation and an end can be had through a proxy of the pool', async () => {
+  const options = { host, max: 7, env: {} };
+  await using pool = new DsqlPool(options);
+  const proxy = new Proxy(pool, {});
+  expect(proxy.explain()).toEqual(explainDsql(options));
+  await proxy.end();
+  expect(pool.ended).toBe(true);
+});
+
 test('an explanation is not made for options that the pool would refuse', () => {
   expect(() => explainDsql({ host, max: -1 }, {})).toThrow(PoolOptionsError);
 });

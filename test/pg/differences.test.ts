@@ -166,6 +166,26 @@ test('a timeout while connecting leaves no ghost when the client connects after 
   expect([pool.totalCount, pool.idleCount]).toEqual([0, 0]);
 });
 
+test('a timeout while connecting ends the program with no error of the client that connects after all', async () => {
+  const dials: [client: FakeClient, connected: () => void][] = [];
+  class LateClient extends FakeClient {
+    override connect(callback: () => void): void {
+      dials.push([this, callback]);
+    }
+  }
+  const pool = newPool({ Client: asClientClass(LateClient), max: 1, connectionTimeoutMillis: 30 });
+  const poolError = vi.fn();
+  pool.on('error', poolError);
+  await rejectionOf(pool.connect());
+  for (const [client, connected] of dials) {
+    connected();
+    client.emit('error', new Error('while it is being closed'));
+  }
+  expect(dials).toHaveLength(1);
+  await vi.waitFor(() => expect(pool.stats()).toMatchObject({ live: 0, closing: 0 }));
+  expect(poolError).not.toHaveBeenCalled();
+});
+
 test('a timeout while connecting leaves no ghost behind a front that lets the connection through too late', async () => {
   front.stall();
   const pool = newPool({ port: front.port, max: 2, connectionTimeoutMillis: 50 });
