@@ -29,7 +29,7 @@ export function keyLines(): readonly string[] {
   const keys = [
     ...topViews.map(({ key, title }): [string, string] => [key, title]),
     ['up, down', 'choose a row; PageUp, PageDown, Home, End go further'],
-    ['Enter', 'look into the chosen row'],
+    ['Enter', 'look into the chosen pool, query or share'],
     ['<, >', 'choose the column to sort by'],
     ['r', 'turn the order around'],
     ['/', 'show only rows with some words'],

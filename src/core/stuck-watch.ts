@@ -31,6 +31,27 @@ export interface StuckWatchParts<C> {
 const firstIntervalMs = 60_000;
 const longestIntervalMs = 3_600_000;
 
+/** When a wait was reported, and what was seen since then. */
+class Told {
+  seenAgain = 0;
+  /** Callers that had timed out by then. */
+  timedOut = 0;
+  #intervalMs = firstIntervalMs;
+  #againAt = -Infinity;
+
+  /** Counts the wait if it is not to be reported yet. */
+  isDue(now: number): boolean {
+    if (now < this.#againAt) {
+      this.seenAgain++;
+      return false;
+    }
+    const isLongAgo = now - this.#againAt > longestIntervalMs;
+    this.#intervalMs = isLongAgo ? firstIntervalMs : Math.min(2 * this.#intervalMs, longestIntervalMs);
+    this.#againAt = now + this.#intervalMs;
+    return true;
+  }
+}
+
 export class StuckWatch<C> {
   readonly #warnAfter: number;
   readonly #parts: StuckWatchParts<C>;
@@ -38,10 +59,8 @@ export class StuckWatch<C> {
   #isSet = false;
   #readySince = 0;
   #endSince: number | undefined;
-  #intervalMs = firstIntervalMs;
-  #tellAgainAt = -Infinity;
-  #seenAgain = 0;
-  #timedOutTold = 0;
+  /** An `end()` that does not finish is another event than callers that waited before it. */
+  readonly #told = { waits: new Told(), end: new Told() };
 
   constructor(warnAfter: number, alarm: AlarmFactory, parts: StuckWatchParts<C>) {
     this.#warnAfter = warnAfter;
@@ -79,32 +98,29 @@ export class StuckWatch<C> {
   #look(): void {
     this.#isSet = false;
     const now = this.#parts.clock.now();
-    const waits = this.#longestWait();
-    if (waits === undefined) return;
-    const [who, since] = waits;
-    const waitedMs = now - since;
-    if (waitedMs + this.#alarm.granularityMs >= this.#warnAfter) this.#noteStuck(who, waitedMs, now);
-    this.#lookAt(Math.max(now, since) + this.#warnAfter);
+    let next = Number.POSITIVE_INFINITY;
+    for (const [who, since] of this.#waits()) {
+      const waitedMs = now - since;
+      const isStuck = waitedMs + this.#alarm.granularityMs >= this.#warnAfter;
+      if (isStuck) this.#noteStuck(who, waitedMs, now);
+      next = Math.min(next, (isStuck ? now : since) + this.#warnAfter);
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#lookAt(next);
   }
 
-  /** Callers first: their wait cause is also why `ready()` and `end()` wait. */
-  #longestWait(): readonly [StuckReport<C>['waits'], number] | undefined {
+  /** Callers before `ready()`: their wait cause is also why that waits. */
+  *#waits(): Iterable<readonly [StuckReport<C>['waits'], number]> {
     const { waiters, service, readiness } = this.#parts;
     const { first } = waiters;
-    if (first !== undefined) return ['callers', first.enqueuedAt];
-    if (this.#endSince !== undefined && service.current === 'draining') return ['end', this.#endSince];
-    return readiness.size > 0 ? ['ready', this.#readySince] : undefined;
+    if (first !== undefined) yield ['callers', first.enqueuedAt];
+    else if (readiness.size > 0) yield ['ready', this.#readySince];
+    if (this.#endSince !== undefined && service.current === 'draining') yield ['end', this.#endSince];
   }
 
   #noteStuck(waits: StuckReport<C>['waits'], waitedMs: number, now: number): void {
     const { figures, connections, service, dialing, tally, listener } = this.#parts;
-    if (now < this.#tellAgainAt) {
-      this.#seenAgain++;
-      return;
-    }
-    const isLongAgo = now - this.#tellAgainAt > longestIntervalMs;
-    this.#intervalMs = isLongAgo ? firstIntervalMs : Math.min(2 * this.#intervalMs, longestIntervalMs);
-    this.#tellAgainAt = now + this.#intervalMs;
+    const told = this.#told[waits === 'end' ? 'end' : 'waits'];
+    if (!told.isDue(now)) return;
     const held = [...connections.all()].filter(({ state }) => state === 'in_use');
     listener?.stuck?.({
       ...{ waits, waitedMs, now },
@@ -114,10 +130,10 @@ export class StuckWatch<C> {
       failedDials: dialing.failures,
       held: held.sort((a, b) => a.inUseSince - b.inUseSince),
       lastError: dialing.lastError,
-      seenAgain: this.#seenAgain,
-      timedOut: tally.timedOut - this.#timedOutTold,
+      seenAgain: told.seenAgain,
+      timedOut: tally.timedOut - told.timedOut,
     });
-    this.#seenAgain = 0;
-    this.#timedOutTold = tally.timedOut;
+    told.seenAgain = 0;
+    told.timedOut = tally.timedOut;
   }
 }

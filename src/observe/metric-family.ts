@@ -115,6 +115,21 @@ export function fillHistogram(values: number[], histogram: TimeHistogram, unitMs
   values[at + most + 2] = count;
 }
 
+/** Adds the value of each head to `sums`. Most histograms of thousands of pools are empty. */
+export function addHistogram(sums: number[], histogram: TimeHistogram, unitMs: number): void {
+  const { count, sumMs } = histogram;
+  if (count === 0) return;
+  const most = timeBounds.length;
+  let total = 0;
+  for (let bucket = 0; bucket < most; bucket++) {
+    total += histogram.countAt(bucket);
+    if (total !== 0) sums[bucket] = (sums[bucket] as number) + total;
+  }
+  sums[most] = (sums[most] as number) + count;
+  sums[most + 1] = (sums[most + 1] as number) + sumMs / unitMs;
+  sums[most + 2] = (sums[most + 2] as number) + count;
+}
+
 /** No samples without a histogram. */
 export function histogramSamples(histogram: TimeHistogram | undefined, unitMs: number): Sample[] {
   if (histogram === undefined) return [];

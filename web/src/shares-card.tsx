@@ -35,7 +35,7 @@ function Shares({ budgets, ask }: SharesProps) {
             ['Share', true],
             ['Demand', true],
             ['Weight', true],
-            ['Waits', true],
+            ['Asks for', true],
           ]}
         >
           {budget.users.map(({ user, held, share, demand, weight, waitedMs, recalled }) => (

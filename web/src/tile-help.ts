@@ -79,7 +79,7 @@ const tileTexts = {
     },
   },
   shares: {
-    what: 'What fairness gives each user of the budget (share), what it holds, and what it needs (demand). Shares follow weights.',
+    what: 'What fairness gives each user of the budget (share), what it holds, and what it needs (demand). Shares follow weights. Asks for: for how long the user has asked for one more than it holds; its callers may be served meanwhile.',
     metrics: {
       pooler: [
         'headgate_pooler_user_held',

@@ -105,11 +105,21 @@ function isKnown(kind: EntryKind, key: string): boolean {
   return entryOptions(kind).some(([known]) => known === key);
 }
 
+/** Names that drivers and tools have for the same. */
+const driverNames: Readonly<Record<string, string>> = {
+  database: 'dbname',
+  username: 'user',
+  hostname: 'host',
+  pass: 'password',
+};
+
 function refuseKey(kind: EntryKind, path: string, key: string, place: Place, problems: Problems): void {
   const known = entryOptions(kind);
   const same = known.find(([, { name }]) => name === key)?.[0];
   const keys = known.map(([name]) => name);
-  const guess = same ?? nearest(key, keys);
+  const asDrivers = driverNames[key];
+  const elsewhere = asDrivers !== undefined && keys.includes(asDrivers) ? asDrivers : undefined;
+  const guess = same ?? elsewhere ?? nearest(key, keys);
   const meant = guess === undefined ? `; known are ${keys.join(', ')}` : `; did you mean ${guess}?`;
   problems.add(path, `is not known here${meant}`, place);
 }

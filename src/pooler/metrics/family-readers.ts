@@ -1,6 +1,12 @@
 /** Ties the declared metrics of the pooler to what they are read from. */
 import { headOf, type MetricHead, type MetricTable } from '../../observe/metric-declaration.js';
-import { fillHistogram, histogramHeads, type Sample, type SampleHead } from '../../observe/metric-family.js';
+import {
+  addHistogram,
+  fillHistogram,
+  histogramHeads,
+  type Sample,
+  type SampleHead,
+} from '../../observe/metric-family.js';
 import type { TimeHistogram } from '../../observe/time-histogram.js';
 
 /** A metric with the same samples in every reading: a reading is a number for each head. */
@@ -8,8 +14,8 @@ export interface FixedFamily<Reading> extends MetricHead {
   readonly heads: readonly SampleHead[];
   /** Writes one number for each head, from `at` on. Thousands of pools are read at each scrape, into one array. */
   fill(values: number[], reading: Reading, at: number): void;
-  /** True if all numbers are 0, as they are for most of thousands of pools: a sum leaves them out. */
-  isZero?(reading: Reading): boolean;
+  /** Adds the numbers of all readings to `sums`: one call for many pools, so that little is called for each. */
+  addTo(sums: number[], readings: readonly Reading[]): void;
 }
 
 /** A metric with labels that come up while the pooler runs. */
@@ -42,6 +48,11 @@ export class FamilyReaders<Table extends MetricTable> {
       fill: (values, of, at) => {
         values[at] = read(of);
       },
+      addTo: (sums, readings) => {
+        let sum = sums[0] as number;
+        for (const of of readings) sum += read(of);
+        sums[0] = sum;
+      },
     };
   }
 
@@ -57,6 +68,15 @@ export class FamilyReaders<Table extends MetricTable> {
         const counts = read(of);
         for (let i = 0; i < words.length; i++) values[at + i] = counts[words[i] as string] ?? 0;
       },
+      addTo: (sums, readings) => {
+        for (const of of readings) {
+          const counts = read(of);
+          for (let i = 0; i < words.length; i++) {
+            const count = counts[words[i] as string] ?? 0;
+            if (count !== 0) sums[i] = (sums[i] as number) + count;
+          }
+        }
+      },
     };
   }
 
@@ -65,7 +85,9 @@ export class FamilyReaders<Table extends MetricTable> {
       ...headOf(this.#table, name),
       heads: histogramHeads(secondMs),
       fill: (values, of, at) => fillHistogram(values, read(of), secondMs, at),
-      isZero: (of) => read(of).count === 0,
+      addTo: (sums, readings) => {
+        for (const of of readings) addHistogram(sums, read(of), secondMs);
+      },
     };
   }
 

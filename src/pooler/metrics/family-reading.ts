@@ -19,7 +19,7 @@ export function headOnly({ name, help, type }: FamilyHead): FamilyHead {
 }
 
 /** `rows`: labels in common of each reading. */
-export function groupsOf<Reading>(
+function groupsOf<Reading>(
   family: PoolerFamily<Reading>,
   readings: readonly Reading[],
   rows: readonly Sample['labels'][],

@@ -32,7 +32,9 @@ export class FamilySums<Reading> {
   }
 
   addAll(readings: readonly Reading[]): void {
-    for (const reading of readings) this.#add(reading, 1);
+    const family = this.#family;
+    if (family.heads !== undefined && !this.#isGreatest) family.addTo(this.#fixed, readings);
+    else for (const reading of readings) this.#add(reading, 1);
   }
 
   subtract(reading: Reading): void {
@@ -62,7 +64,6 @@ export class FamilySums<Reading> {
   #add(reading: Reading, sign: 1 | -1): void {
     const family = this.#family;
     if (family.heads !== undefined) {
-      if (family.isZero?.(reading) === true) return;
       family.fill(this.#values, reading, 0);
       this.#addFixed(this.#values, sign);
       return;

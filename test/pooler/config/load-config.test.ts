@@ -86,7 +86,7 @@ pooling:
 unixSocket: { mode: 0777 }
 databases:
   app: { host: db, pool_size: 30, password: 12 }
-  my.db: { port: 0 }
+  my.db: { port: 0, database: x }
   pgbouncer: {}
   text: host=db foo=1
 users: 3
@@ -103,6 +103,7 @@ auth: [1]
     'headgate.yaml:10:20  databases.app.pool_size: is not known here; did you mean poolSize?',
     'headgate.yaml:10:35  databases.app.password: must be a text in quotes, { file: PATH } or { env: NAME }',
     'headgate.yaml:11:12  databases.my.db.port: must be a whole number from 1 to 65535, not 0',
+    'headgate.yaml:11:21  databases.my.db.database: is not known here; did you mean dbname?',
     "headgate.yaml:12:3  databases.pgbouncer: can't be configured: pgbouncer is the name of the console",
     expect.stringMatching(
       /^headgate.yaml:13:3 {2}databases.text: has a key that is not known; known are host, /,
