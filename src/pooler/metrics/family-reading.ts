@@ -10,7 +10,7 @@ export interface FamilyReading extends FamilyHead {
 const noLabels: Sample['labels'] = {};
 
 export function readingOf<Reading>(family: PoolerFamily<Reading>, reading: Reading): FamilyReading {
-  return { ...headOnly(family), groups: groupsOf(family, [reading], [noLabels]) };
+  return { ...headOnly(family), groups: [groupOf(family, reading)] };
 }
 
 /** The part of a family that can be sent to another process. */
@@ -18,18 +18,12 @@ export function headOnly({ name, help, type }: FamilyHead): FamilyHead {
   return { name, help, type };
 }
 
-/** `rows`: labels in common of each reading. */
-function groupsOf<Reading>(
-  family: PoolerFamily<Reading>,
-  readings: readonly Reading[],
-  rows: readonly Sample['labels'][],
-): SampleGroup[] {
+function groupOf<Reading>(family: PoolerFamily<Reading>, reading: Reading): SampleGroup {
   const { heads } = family;
-  if (heads === undefined)
-    return readings.map((of, i) => withBase(family.read(of), family.base(of), rows[i] as Sample['labels']));
-  const values = emptyValues(readings.length * heads.length);
-  for (const [i, of] of readings.entries()) family.fill(values, of, i * heads.length);
-  return [{ rows, heads, values }];
+  if (heads === undefined) return withBase(family.read(reading), family.base(reading), noLabels);
+  const values = emptyValues(heads.length);
+  family.fill(values, reading, 0);
+  return { rows: [noLabels], heads, values };
 }
 
 /** Made in its length: an array that grows would be copied, and leave room in each of thousands. */
