@@ -6,7 +6,7 @@ import { ProtocolViolationError } from '../../../src/wire/errors.js';
 import { sslRequest } from '../../../src/wire/fixed-messages.js';
 import { MessageScanner } from '../../../src/wire/message-scanner.js';
 import { Backend, Frontend } from '../../../src/wire/message-types.js';
-import { frontendRules } from '../../../src/wire/scan-rules.js';
+import { frontendRules, type ScanRules } from '../../../src/wire/scan-rules.js';
 import { ca } from '../../net/certificates.js';
 import type { SeededRandom } from '../../support/seeded-random.js';
 import { BadClient } from './bad-client.js';
@@ -15,6 +15,8 @@ import * as hostile from './hostile-bytes.js';
 export interface Place {
   readonly port: number;
   readonly database: string;
+  /** Limits of the pooler's messages, if they are not PostgreSQL's. */
+  readonly rules?: ScanRules | undefined;
 }
 
 /** One bad client, from its first byte to its end. What must hold for it alone is checked here. */
@@ -70,16 +72,16 @@ const withWrongPassword: Life = async ({ port, database }, random, tag) => {
 };
 
 /** Once it is let in. */
-const inSession: Life = async ({ port, database }, random, tag) => {
+const inSession: Life = async ({ port, database, rules }, random, tag) => {
   const client = await BadClient.open(port, random);
   await logIn(client, random, database);
-  await misbehave(client, random, tag, hostile.session(random, tag));
+  await misbehave(client, random, tag, hostile.session(random, tag), rules);
 };
 
-const inCopy: Life = async ({ port, database }, random, tag) => {
+const inCopy: Life = async ({ port, database, rules }, random, tag) => {
   const client = await BadClient.open(port, random);
   await logIn(client, random, database);
-  await misbehave(client, random, tag, hostile.copySession(random, tag));
+  await misbehave(client, random, tag, hostile.copySession(random, tag), rules);
 };
 
 const atConsole: Life = async ({ port }, random, tag) => {
@@ -100,7 +102,7 @@ const atTls: Life = async ({ port }, random, tag) => {
 };
 
 /** Inside TLS, or beside it on the same connection. */
-const inTls: Life = async ({ port, database }, random, tag) => {
+const inTls: Life = async ({ port, database, rules }, random, tag) => {
   const plain = await BadClient.open(port, random, Number.POSITIVE_INFINITY);
   plain.socket.write(sslRequest);
   await new Promise((resolve) => plain.socket.once('data', resolve).once('close', resolve));
@@ -112,7 +114,7 @@ const inTls: Life = async ({ port, database }, random, tag) => {
   if (random.chance(0.3)) {
     plain.socket.write(hostile.noise(random, 200));
     await client.leave(random);
-  } else await misbehave(client, random, tag, hostile.session(random, tag));
+  } else await misbehave(client, random, tag, hostile.session(random, tag), rules);
 };
 
 export const lives: readonly Life[] = [
@@ -140,11 +142,12 @@ async function misbehave(
   random: SeededRandom,
   tag: string,
   parts: readonly Buffer[],
+  rules = usualRules,
 ): Promise<void> {
   const isIn = client.types.includes('Z');
   const bytes = hostile.mutate(random, parts);
   await client.send(random, bytes);
-  const { isBroken, hasEnded } = judge(bytes);
+  const { isBroken, hasEnded } = judge(bytes, rules);
   if (isIn && isBroken) {
     await client.untilClosed();
     expect(client.wasToldWhy, `it got ${client.types}`).toBe(true);
@@ -153,10 +156,10 @@ async function misbehave(
   if (isIn && client.wasSentAway && !hasEnded) expect(client.wasToldWhy, `it got ${client.types}`).toBe(true);
 }
 
-const rules = frontendRules();
+const usualRules = frontendRules();
 
 /** Whether these bytes are messages at all, and whether the client says goodbye among them. */
-function judge(bytes: Buffer): { isBroken: boolean; hasEnded: boolean } {
+function judge(bytes: Buffer, rules: ScanRules): { isBroken: boolean; hasEnded: boolean } {
   const scanner = new MessageScanner(rules);
   try {
     scanner.push(bytes);

@@ -77,7 +77,7 @@ export class Served {
   }
 
   get port(): number {
-    return Number(/listening on 127\.0\.0\.1:(\d+)/.exec(this.out)?.[1]);
+    return Number(/listening on 127\.0\.0\.1:(\d+)/.exec(this.out + this.err)?.[1]);
   }
 
   /** A client that is connected; errors that come later are the test's own business. */
