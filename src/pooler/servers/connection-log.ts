@@ -92,7 +92,10 @@ export function connectionLog(log: PoolerLog, config: () => PoolerConfig): Conne
     },
     disconnected(client, why) {
       if (!config().logging.disconnections) return;
-      tell('client disconnected', client, { reason: why, duration_ms: Date.now() - client.connectedAt });
+      tell('client disconnected', client, {
+        reason: why,
+        duration_ms: Math.round(Date.now() - client.connectedAt),
+      });
     },
     refused({ user, database, transport: { remoteAddress: from } }, { message }, detail) {
       if (config().logging.poolerErrors)
