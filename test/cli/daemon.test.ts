@@ -200,7 +200,7 @@ test('PgBouncer’s other flags do what they do there, and -R is refused', async
   expect(headgate('-h')).toMatchObject({ status: 0, stdout: expect.stringContaining('--daemon') });
   expect(headgate('-R', ini)).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('-R is not there'),
+    stderr: expect.stringContaining('-R (online restart) is not supported'),
   });
   expect(headgate('-u', 'no-such-user-here', ini)).toMatchObject({
     status: 1,

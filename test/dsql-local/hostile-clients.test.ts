@@ -45,10 +45,15 @@ afterEach(async () => {
 });
 
 async function serves(): Promise<void> {
+  await servesOne();
+  while (dsql.connectionCounts().open > 0) await nextTurn();
+}
+
+/** Also the next event after what was sent before. */
+async function servesOne(): Promise<void> {
   const client = await dsql.connect();
   expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
   await client.end();
-  while (dsql.connectionCounts().open > 0) await nextTurn();
 }
 
 /** 0 where the system can't be asked. */
@@ -184,12 +189,12 @@ test.each<[string, () => Promise<Socket>]>([
       return socket;
     },
   ],
-])('clients that send clients that send %s are disconnected', async (_what, dial) => {
+])('clients that send %s are disconnected', async (_what, dial) => {
   const sockets = await Promise.all(many.map(dial));
   await Promise.all(sockets.map(closed));
 });
 
-test('clients that send a client that sends a message of 20 MB is disconnected without a word, and one of 9 MB is answered', async () => {
+test('a client that sends a message of 20 MB is disconnected without a word, and one of 9 MB is answered', async () => {
   const client = await dsql.connect();
   const text = 'x'.repeat(9 * 1_048_576);
   expect((await client.query('SELECT length($1) AS n', [text])).rows).toEqual([{ n: text.length }]);
@@ -236,7 +241,7 @@ test.each([
     const { socket } = await dialer.logIn(token);
     // Each has an answer that begins, and only that of BEGIN has an end.
     const statement = {
-      'in the middle of a statement': `SELECT repeat('x', 20000), pg_sleep(0) UNION ALL SELECT 'y', pg_sleep(600)`,
+      'in the middle of a statement': `SELECT repeat('x', 1000) FROM generate_series(1, 100) UNION ALL SELECT pg_sleep(600)::text`,
       'with a transaction open': 'BEGIN',
     }[when];
     socket.write(
@@ -244,7 +249,7 @@ test.each([
     );
     await once(socket, 'data');
     socket.pause();
-    await serves();
+    await servesOne();
     socket.destroy();
   };
   await Promise.all(many.slice(0, 10).map(leave));

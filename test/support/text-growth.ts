@@ -1,5 +1,6 @@
 // Finds readers of texts whose work grows faster than the text. No time is asserted: the processor time for a text is compared with that for a
-// fourth of it four times, the least of several runs. Both are alike where the work grows with the length, on a busy machine too.
+// fourth of it four times, the least of several runs. Both are alike where the work grows with the length, on a busy machine too. A reader that
+// looks too slow is compared with a sixteenth as well: memory that no longer fits into a cache costs more in one step, and not in each.
 import type { SeededRandom } from './seeded-random.js';
 
 export type Reader = (text: string) => unknown;
@@ -8,10 +9,13 @@ export type Shape = (length: number) => string;
 
 /** By how much the work grows for four times the text, beyond four times. With the square of the length, it is 4. */
 const mostGrowth = 2.2;
+/** The same for sixteen times the text. With the square of the length, it is 16, and 3.1 where the growth for four times is 2.2. */
+const mostGrowthInTwoSteps = 3;
 /** Growths that need no second look. */
 const [usualGrowth, surelyTooMuch] = [1.3, 3];
 const tries = 20;
-const shortest = 128;
+const triesInTwoSteps = 5;
+const shortestLength = 128;
 /** Times below this, in microseconds, are too short to be compared. */
 const leastMicros = 2_000;
 
@@ -30,7 +34,8 @@ function micros(read: Reader, text: string, times: number): number {
 /** Undefined where the work grows with the length. The texts become longer step by step, and a slow reader is found with a short one. */
 export function complaint(read: Reader, shape: Shape, longest: number): string | undefined {
   let length = longest;
-  while (length >= 4 * shortest) length /= 4;
+  while (length >= 4 * shortestLength) length /= 4;
+  let shortest: string | undefined;
   for (let shorter = shape(Math.floor(length)); length < longest; ) {
     length *= 4;
     const longer = shape(Math.floor(length));
@@ -41,14 +46,26 @@ export function complaint(read: Reader, shape: Shape, longest: number): string |
       if (least < usualGrowth * leastOfFour || (n > 4 && least > surelyTooMuch * leastOfFour)) break;
       least = Math.min(least, micros(read, longer, 1));
     }
-    if (least >= leastMicros && least >= mostGrowth * leastOfFour)
+    const looksSlow = least >= leastMicros && least >= mostGrowth * leastOfFour;
+    if (looksSlow && (shortest === undefined || isSlowInTwoSteps(read, longer, shortest)))
       return [
         `${least} microseconds for ${longer.length} characters, and ${leastOfFour / 4}`,
         `for ${shorter.length} of ${JSON.stringify(longer.slice(0, 80))}`,
       ].join(' ');
+    shortest = shorter;
     shorter = longer;
   }
   return undefined;
+}
+
+function isSlowInTwoSteps(read: Reader, longer: string, shortest: string): boolean {
+  let least = Number.POSITIVE_INFINITY;
+  let leastOfSixteen = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < triesInTwoSteps; n++) {
+    least = Math.min(least, micros(read, longer, 1));
+    leastOfSixteen = Math.min(leastOfSixteen, micros(read, shortest, 16));
+  }
+  return least >= mostGrowthInTwoSteps * leastOfSixteen;
 }
 
 const beginnings = [

@@ -141,7 +141,7 @@ export const sessionDifferences: readonly Difference[] = [
         } else
           expect(await side.run(['-R'])).toMatchObject({
             code: 2,
-            stderr: expect.stringContaining('-R is not there'),
+            stderr: expect.stringContaining('-R (online restart) is not supported'),
           });
         await client.query('select 1');
         return side.child.exitCode === null ? 'the same process' : 'another process';
