@@ -29,7 +29,7 @@ export class Pauses {
     return systemClock.now() - this.#since < pieceMs ? undefined : this.pause();
   }
 
-  /** The same for very many short steps. */
+  /** Undefined unless a pause is to be awaited. For very many short steps: few of them look at the clock. */
   afterStep(): Promise<void> | undefined {
     this.#steps++;
     return this.#steps % stepsBetweenLooks === 0 ? this.afterLongStep() : undefined;

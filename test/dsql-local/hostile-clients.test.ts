@@ -49,7 +49,7 @@ async function serves(): Promise<void> {
   while (dsql.connectionCounts().open > 0) await nextTurn();
 }
 
-/** Also the next event after what was sent before. */
+/** Connects, asks and leaves: by then, what was sent before has come. */
 async function servesOne(): Promise<void> {
   const client = await dsql.connect();
   expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);

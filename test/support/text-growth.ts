@@ -9,7 +9,7 @@ export type Shape = (length: number) => string;
 
 /** By how much the work grows for four times the text, beyond four times. With the square of the length, it is 4. */
 const mostGrowth = 2.2;
-/** The same for sixteen times the text. With the square of the length, it is 16, and 3.1 where the growth for four times is 2.2. */
+/** Limit of the growth for sixteen times the text, beyond sixteen times. With the square of the length, the growth is 16, and 3.1 where that for four times is 2.2. */
 const mostGrowthInTwoSteps = 3;
 /** Growths that need no second look. */
 const [usualGrowth, surelyTooMuch] = [1.3, 3];

@@ -49,7 +49,7 @@ export class Transitions {
   }
 }
 
-/** Those of all pools of the process. */
+/** Transitions of all pools of the process. */
 const transitions = new Transitions(4 * 1_024 * 1_024);
 
 export function transition(from: Settings, to: Settings): Transition {
