@@ -39,6 +39,8 @@ export class ServerStatements {
   #last: PreparedStatement | undefined;
   #lastCopy: ServerCopy | undefined;
   #bytes = 0;
+  /** Batches that were done when nothing more could be closed. Until another is done, there is nothing to look for. */
+  #searchedAt = -1;
 
   /** Beyond `most` statements or `mostBytes` bytes, the one used longest ago is closed. */
   constructor(most: number, mostBytes: number) {
@@ -108,15 +110,18 @@ export class ServerStatements {
   evict(replies: ReplyQueue): ServerCopy[] {
     const evicted = [...this.#stale];
     this.#stale.clear();
-    if (!this.#hasTooMany) return evicted;
+    const { batchesDone } = replies;
+    if (!this.#hasTooMany || (replies.size > 0 && batchesDone === this.#searchedAt)) return evicted;
+    this.#searchedAt = -1;
     for (const [statement, copy] of this.#copies) {
       // The server may lack it, or have it for another statement.
-      const isUnanswered = replies.size > 0 && copy.batch >= replies.batchesDone;
+      const isUnanswered = replies.size > 0 && copy.batch >= batchesDone;
       if (statement === this.#last || isUnanswered) continue;
       this.#forget(statement);
       evicted.push(copy);
-      if (!this.#hasTooMany) break;
+      if (!this.#hasTooMany) return evicted;
     }
+    this.#searchedAt = batchesDone;
     return evicted;
   }
 

@@ -59,6 +59,24 @@ test('ServerStatements closes no statement whose preparation is not answered, an
   expect(connection.statements.size).toBe(2 * most);
 });
 
+test('ServerStatements looks for statements to close once a batch, not once for each statement of a batch without end', () => {
+  const statements = new ServerStatements(100, 1_000_000);
+  const replies = new ReplyQueue();
+  let looks = 0;
+  for (let n = 0; n < 200; n++) {
+    const copy = new ServerCopy(Buffer.from(`s${n}`), n, replies.batchesSent);
+    const { batch } = copy;
+    Object.defineProperty(copy, 'batch', { get: () => ++looks && batch });
+    statements.add(new PreparedStatement(Buffer.alloc(20), undefined, ''), copy);
+    expect(statements.evict(replies)).toEqual([]);
+    replies.push(Asked.parse);
+  }
+  expect(looks).toBeLessThan(200);
+  replies.push(Asked.sync);
+  while (replies.size > 0) replies.shift();
+  expect(statements.evict(replies)).toHaveLength(100);
+});
+
 test('ServerStatements closes the statements used longest ago when all of them take too many bytes', () => {
   const statements = new ServerStatements(1_000, 100_000);
   const replies = new ReplyQueue();
