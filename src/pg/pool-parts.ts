@@ -1,5 +1,5 @@
 /**
- * What a pool consists of. A property with a symbol, where other classes have private fields: programs put pools behind a
+ * Parts of a pool, in a property with a symbol, where other classes have private fields: programs put pools behind a
  * `Proxy`, above all to make them on first use, and a method called on that finds no private field.
  */
 import type { ConnectionPool } from '../core/connection-pool.js';
